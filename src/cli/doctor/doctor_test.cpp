@@ -1,0 +1,110 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/doctor/finding.h"
+#include "cli/doctor/probes.h"
+#include "cli/version.h"
+
+namespace slipstream::doctor {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Doctor, ReportAlignsFindingsAndPutsAdviceBelow) {
+  const std::vector<Finding> findings = {
+      {.status = Status::kGood, .topic = "cpu", .value = "fast", .advice = ""},
+      {.status = Status::kNote, .topic = "disk", .value = "full", .advice = "empty it"}};
+  EXPECT_EQ(format_report(findings),
+            "ok       cpu                fast\n"
+            "note     disk               full\n"
+            "                            -> empty it\n"
+            "\n"
+            "Ready. 1 note above would make it better.\n");
+}
+
+TEST(Doctor, AMissingThingIsNotReady) {
+  const std::vector<Finding> findings = {
+      {.status = Status::kMissing, .topic = "devices", .value = "none", .advice = "install"}};
+  EXPECT_THAT(format_report(findings), HasSubstr("Not ready: 1 missing."));
+}
+
+TEST(Doctor, ReadsCpuinfoOfX86AndArm) {
+  const CpuInfo x86 = parse_cpuinfo(
+      "processor\t: 0\nmodel name\t: Some CPU @ 2GHz\nflags\t\t: fpu avx2 f16c avx512_vnni\n\n"
+      "processor\t: 1\nmodel name\t: Some CPU @ 2GHz\nflags\t\t: fpu avx2 f16c avx512_vnni\n");
+  EXPECT_EQ(x86.model, "Some CPU @ 2GHz");
+  EXPECT_EQ(x86.n_cpus, 2U);
+  EXPECT_THAT(useful_features(x86), ElementsAre("avx512_vnni", "avx2", "f16c"));
+
+  const CpuInfo arm = parse_cpuinfo("processor\t: 0\nFeatures\t: fp asimd asimddp\n");
+  EXPECT_EQ(arm.model, "unknown CPU");
+  EXPECT_THAT(useful_features(arm), ElementsAre("asimddp", "asimd"));
+}
+
+TEST(Doctor, ReadsMeminfoAndRefusesOtherText) {
+  const auto memory = parse_meminfo("MemTotal:    16777216 kB\nMemAvailable: 8388608 kB\n");
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(format_bytes(memory->total_bytes), "16.0 GiB");
+  EXPECT_EQ(format_bytes(memory->available_bytes), "8.0 GiB");
+  EXPECT_FALSE(parse_meminfo("MemTotal:    16777216 kB\n"));
+  EXPECT_FALSE(parse_meminfo("MemTotal: many kB\nMemAvailable: 1 kB\n"));
+  EXPECT_FALSE(parse_meminfo("MemTotal: 99999999999999999999999 kB\nMemAvailable: 1 kB\n"));
+  EXPECT_FALSE(parse_meminfo(""));
+}
+
+TEST(Doctor, MemoryIsJudgedByWhatCanBeUsed) {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  MemoryInfo memory{
+      .total_bytes = 16 * kGiB, .available_bytes = 12 * kGiB, .cgroup_limit_bytes = {}};
+  EXPECT_EQ(judge_memory(memory).status, Status::kGood);
+  memory.cgroup_limit_bytes = 2 * kGiB;
+  EXPECT_THAT(judge_memory(memory).value, HasSubstr("limited to 2.0 GiB here"));
+  EXPECT_THAT(judge_memory(memory).advice, HasSubstr("memory limit"));
+  memory.cgroup_limit_bytes = {};
+  memory.available_bytes = 1 * kGiB;
+  EXPECT_EQ(judge_memory(memory).status, Status::kNote);
+}
+
+EngineInfo tested_engine(std::vector<std::string> devices) {
+  return {.ggml_version = kTestedGgmlVersion,
+          .llama_version = kTestedLlamaVersion,
+          .device_names = std::move(devices)};
+}
+
+TEST(Doctor, EngineWithoutACpuBackendIsMissing) {
+  EXPECT_EQ(judge_engine(tested_engine({"CPU"})).at(1).status, Status::kGood);
+  EXPECT_EQ(judge_engine(tested_engine({})).at(1).status, Status::kMissing);
+}
+
+TEST(Doctor, EngineNotesSlowBlasAndUntestedVersions) {
+  EXPECT_THAT(judge_engine(tested_engine({"CPU", "BLAS"})).at(1).advice,
+              HasSubstr("remove libggml0-backend-blas"));
+  EngineInfo other = tested_engine({"CPU"});
+  other.ggml_version = "0.1.0";
+  EXPECT_EQ(judge_engine(other).at(0).status, Status::kNote);
+}
+
+// The probes run on the machine of the test: every one answers, and advice comes with every fault.
+TEST(Doctor, ProbesAnswerOnThisMachine) {
+  std::vector<Finding> findings = probe_cpu();
+  findings.append_range(probe_memory());
+  findings.append_range(probe_engine());
+  findings.append_range(probe_storage("."));
+  EXPECT_GE(findings.size(), 9U);
+  for (const Finding& finding : findings) {
+    EXPECT_FALSE(finding.value.empty()) << finding.topic;
+    EXPECT_EQ(finding.status == Status::kGood, finding.advice.empty()) << finding.topic;
+  }
+}
+
+TEST(Doctor, StorageOfAnAbsentDirectoryIsANote) {
+  for (const Finding& finding : probe_storage("/nonexistent")) {
+    if (finding.topic == "io_uring") continue;
+    EXPECT_EQ(finding.status, Status::kNote);
+    EXPECT_THAT(finding.advice, HasSubstr("--dir"));
+  }
+}
+
+}  // namespace
+}  // namespace slipstream::doctor

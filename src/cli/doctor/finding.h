@@ -1,0 +1,28 @@
+// Finding: one line of the doctor's report.
+//
+// Threads: immutable.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace slipstream::doctor {
+
+enum class Status {
+  kGood,     // as it should be
+  kNote,     // works, and could be better: the advice says how
+  kMissing,  // no model runs without it
+};
+
+struct Finding {
+  Status status;
+  std::string topic;   // "memory"
+  std::string value;   // "23.4 GiB, 22.9 GiB free"
+  std::string advice;  // what to do; empty for kGood
+};
+
+// The topics aligned, the advice indented below its finding, a summary as the last line.
+std::string format_report(std::span<const Finding> findings);
+
+}  // namespace slipstream::doctor

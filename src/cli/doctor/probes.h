@@ -1,0 +1,51 @@
+// The probes: each looks at one part of the machine and returns findings. What they read from the
+// system and what they make of it are separate functions, so that tests can give them other machines.
+//
+// Threads: call from one thread. Errors: none, see doctor.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/doctor/finding.h"
+
+namespace slipstream::doctor {
+
+std::vector<Finding> probe_cpu();
+std::vector<Finding> probe_memory();
+std::vector<Finding> probe_engine();
+std::vector<Finding> probe_storage(const std::string& model_dir);
+
+// --- what the probes make of what they read
+
+struct CpuInfo {
+  std::string model = "unknown CPU";
+  unsigned n_cpus = 0;
+  std::vector<std::string> features;  // as the kernel names them: avx512_vnni, asimddp
+};
+CpuInfo parse_cpuinfo(std::string_view proc_cpuinfo);
+// The instruction sets that matter to our kernels and are present, best first.
+std::vector<std::string> useful_features(const CpuInfo& cpu);
+
+struct MemoryInfo {
+  std::uint64_t total_bytes = 0;
+  std::uint64_t available_bytes = 0;
+  std::optional<std::uint64_t> cgroup_limit_bytes;  // unset: no limit below the machine's memory
+};
+// Fails (nullopt) on a text that is not /proc/meminfo.
+std::optional<MemoryInfo> parse_meminfo(std::string_view proc_meminfo);
+Finding judge_memory(const MemoryInfo& memory);
+
+struct EngineInfo {
+  std::string ggml_version;
+  std::string llama_version;
+  std::vector<std::string> device_names;  // "CPU", "BLAS", "TURBO0", ...
+};
+std::vector<Finding> judge_engine(const EngineInfo& engine);
+
+std::string format_bytes(std::uint64_t n_bytes);  // "23.4 GiB"
+
+}  // namespace slipstream::doctor
