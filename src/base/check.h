@@ -1,5 +1,6 @@
-// SLIP_CHECK(condition, message): for what only a bug can break. Prints where and what, then aborts.
-// Never for data, files, requests or models: those are Errors (result.h). Stays on in release builds.
+// SLIP_CHECK(condition, message): for what only a bug can break. Prints where and what, then
+// aborts. Never for data, files, requests or models: those are Errors (result.h). Stays on in
+// release builds.
 //
 // Threads: thread-safe.
 #pragma once
@@ -15,10 +16,9 @@ namespace slipstream {
 }  // namespace slipstream
 
 // A macro, because only a macro can show the condition's text.
-#define SLIP_CHECK(condition, message)                                  \
-  do {                                                                  \
-    if (!(condition)) [[unlikely]] {                                    \
-      ::slipstream::check_failed(#condition, message,                   \
-                                 std::source_location::current());      \
-    }                                                                   \
+#define SLIP_CHECK(condition, message)                                                  \
+  do {                                                                                  \
+    if (!(condition)) [[unlikely]] {                                                    \
+      ::slipstream::check_failed(#condition, message, std::source_location::current()); \
+    }                                                                                   \
   } while (false)

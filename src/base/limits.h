@@ -1,6 +1,6 @@
-// Limits: the largest value of everything that could otherwise grow without end. One struct, so that
-// a reader finds every maximum in one place and a test can set all of them small. A room adds its
-// own field here together with the code that obeys it and the error its caller gets.
+// Limits: the largest value of everything that could otherwise grow without end. One struct, so
+// that a reader finds every maximum in one place and a test can set all of them small. A room adds
+// its own field here together with the code that obeys it and the error its caller gets.
 //
 // Threads: immutable after start.
 #pragma once

@@ -24,8 +24,7 @@ enum class Level { kDebug, kInfo, kWarn, kError };
 struct Field {
   Field(std::string_view field_key, std::string_view text) : key(field_key), value(text) {}
   Field(std::string_view field_key, const char* text) : key(field_key), value(text) {}
-  Field(std::string_view field_key, bool truth)
-      : key(field_key), value(truth ? "true" : "false") {}
+  Field(std::string_view field_key, bool truth) : key(field_key), value(truth ? "true" : "false") {}
   template <std::integral T>
     requires(!std::same_as<T, bool>)
   Field(std::string_view field_key, T number) : key(field_key), value(std::to_string(number)) {}

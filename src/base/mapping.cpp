@@ -35,7 +35,7 @@ Result<Mapping> Mapping::map(std::size_t n_bytes, int protection, int flags, int
 Result<Mapping> Mapping::of_file(const std::string& path) {
   Result<UniqueFd> fd = open_file(path, O_RDONLY);
   if (!fd) return std::unexpected(std::move(fd.error()));
-  struct stat status {};
+  struct stat status{};
   const std::string what = std::format("cannot map {}", path);
   if (::fstat(fd->get(), &status) != 0) return fail_errno(errno, what);
   return map(static_cast<std::size_t>(status.st_size), PROT_READ, MAP_SHARED, fd->get(), what);

@@ -1,8 +1,8 @@
 // Result<T>: how an operation that can fail for reasons outside the program returns.
 //
-// A bug is not an Error: it is a SLIP_CHECK (check.h). Codes are few and closed, so that a caller can
-// decide by them (retry, refuse, map to HTTP) and the message is for people: it says what could not
-// be done, to what, and why.
+// A bug is not an Error: it is a SLIP_CHECK (check.h). Codes are few and closed, so that a caller
+// can decide by them (retry, refuse, map to HTTP) and the message is for people: it says what could
+// not be done, to what, and why.
 //
 // Threads: immutable.
 //

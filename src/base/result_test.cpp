@@ -10,14 +10,14 @@
 namespace slipstream {
 namespace {
 
-constexpr Code kAll[] = {Code::kInvalidArgument, Code::kNotFound,   Code::kPermission,
+constexpr Code kAll[] = {Code::kInvalidArgument, Code::kNotFound,    Code::kPermission,
                          Code::kUnsupported,     Code::kOutOfMemory, Code::kOverloaded,
                          Code::kCancelled,       Code::kCorrupt,     Code::kIo};
 
 TEST(Result, EveryCodeHasItsOwnNameAndSentence) {
   std::set<std::string_view> names;
   std::set<std::string_view> sentences;
-  for (Code code : kAll) {
+  for (const Code code : kAll) {
     names.insert(name(code));
     sentences.insert(sentence(code));
     EXPECT_TRUE(sentence(code).ends_with('.'));

@@ -39,8 +39,8 @@ Result<void> read_exactly(int fd, std::span<std::byte> into, std::uint64_t offse
     if (n_bytes < 0 && errno == EINTR) continue;
     if (n_bytes < 0) return fail_errno(errno, std::format("cannot read at byte {}", offset));
     if (n_bytes == 0) {
-      return fail(Code::kCorrupt, std::format("the file ends at byte {}, {} bytes too early",
-                                              offset, into.size()));
+      return fail(Code::kCorrupt,
+                  std::format("the file ends at byte {}, {} bytes too early", offset, into.size()));
     }
     into = into.subspan(static_cast<std::size_t>(n_bytes));
     offset += static_cast<std::uint64_t>(n_bytes);
@@ -60,8 +60,8 @@ Result<std::string> read_small_file(const std::string& path) {
     if (n_bytes == 0) return text;
     text.append(chunk.data(), static_cast<std::size_t>(n_bytes));
     if (text.size() > kLimits.small_file_bytes_max) {
-      return fail(Code::kInvalidArgument, std::format("{} is longer than {} bytes", path,
-                                                      kLimits.small_file_bytes_max));
+      return fail(Code::kInvalidArgument,
+                  std::format("{} is longer than {} bytes", path, kLimits.small_file_bytes_max));
     }
   }
 }

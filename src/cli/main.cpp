@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
     return run(argc, argv);
   } catch (const std::exception& error) {
     // Rooms do not throw; this is the last line of defence against a library that does.
-    std::fputs(std::format("slipstream: {}\n", error.what()).c_str(), stderr);
+    std::fprintf(stderr, "slipstream: %s\n", error.what());
     return 1;
   }
 }

@@ -40,7 +40,9 @@ Finding judge_kernels() {
             .value = best + " (no vector instructions we know)",
             .advice = "expect low speed: in a virtual machine, pass the host's CPU through"};
   }
-  return {.status = Status::kGood, .topic = "kernels", .value = best + " (best for this CPU)",
+  return {.status = Status::kGood,
+          .topic = "kernels",
+          .value = best + " (best for this CPU)",
           .advice = ""};
 }
 
@@ -57,7 +59,8 @@ CpuInfo parse_cpuinfo(std::string_view proc_cpuinfo) {
     if (key == "processor") ++cpu.n_cpus;
     if (key == "model name") cpu.model = value;
     if ((key == "flags" || key == "Features") && cpu.features.empty()) {  // x86, ARM
-      for (const auto word : std::views::split(value, ' ')) cpu.features.emplace_back(word.begin(), word.end());
+      for (const auto word : std::views::split(value, ' '))
+        cpu.features.emplace_back(word.begin(), word.end());
     }
   }
   return cpu;
@@ -81,16 +84,16 @@ std::vector<Finding> probe_cpu() {
   }
   const CpuInfo cpu = parse_cpuinfo(*text);
   const std::vector<std::string> useful = useful_features(cpu);
-  return {{.status = Status::kGood,
-           .topic = "cpu",
-           .value = std::format("{}, {} {}", cpu.model, cpu.n_cpus,
-                                cpu.n_cpus == 1 ? "core" : "cores"),
-           .advice = ""},
-          {.status = useful.empty() ? Status::kNote : Status::kGood,
-           .topic = "cpu features",
-           .value = useful.empty() ? "none that our kernels use" : joined(useful),
-           .advice = useful.empty() ? "in a virtual machine, pass the host's CPU through" : ""},
-          judge_kernels()};
+  return {
+      {.status = Status::kGood,
+       .topic = "cpu",
+       .value = std::format("{}, {} {}", cpu.model, cpu.n_cpus, cpu.n_cpus == 1 ? "core" : "cores"),
+       .advice = ""},
+      {.status = useful.empty() ? Status::kNote : Status::kGood,
+       .topic = "cpu features",
+       .value = useful.empty() ? "none that our kernels use" : joined(useful),
+       .advice = useful.empty() ? "in a virtual machine, pass the host's CPU through" : ""},
+      judge_kernels()};
 }
 
 }  // namespace slipstream::doctor

@@ -47,15 +47,17 @@ Finding judge_devices(const EngineInfo& engine) {
     return {.status = Status::kMissing,
             .topic = "devices",
             .value = names.empty() ? "none" : names,
-            .advice = "ggml found no CPU backend: reinstall libggml0, and check that "
-                      "GGML_BACKEND_PATH is unset or points to a backend"};
+            .advice =
+                "ggml found no CPU backend: reinstall libggml0, and check that "
+                "GGML_BACKEND_PATH is unset or points to a backend"};
   }
   if (has_device(engine, "BLAS")) {
     return {.status = Status::kNote,
             .topic = "devices",
             .value = names,
-            .advice = "the BLAS backend takes matrix products from faster kernels: remove "
-                      "libggml0-backend-blas"};
+            .advice =
+                "the BLAS backend takes matrix products from faster kernels: remove "
+                "libggml0-backend-blas"};
   }
   return {.status = Status::kGood, .topic = "devices", .value = names, .advice = ""};
 }

@@ -83,9 +83,8 @@ std::optional<MemoryInfo> parse_meminfo(std::string_view proc_meminfo) {
   const std::optional<std::uint64_t> total = meminfo_bytes(proc_meminfo, "MemTotal:");
   const std::optional<std::uint64_t> available = meminfo_bytes(proc_meminfo, "MemAvailable:");
   if (!total || !available) return std::nullopt;
-  return MemoryInfo{.total_bytes = *total,
-                    .available_bytes = *available,
-                    .cgroup_limit_bytes = std::nullopt};
+  return MemoryInfo{
+      .total_bytes = *total, .available_bytes = *available, .cgroup_limit_bytes = std::nullopt};
 }
 
 Finding judge_memory(const MemoryInfo& memory) {

@@ -1,5 +1,6 @@
 // The probes: each looks at one part of the machine and returns findings. What they read from the
-// system and what they make of it are separate functions, so that tests can give them other machines.
+// system and what they make of it are separate functions, so that tests can give them other
+// machines.
 //
 // Threads: call from one thread. Errors: none, see doctor.h.
 #pragma once

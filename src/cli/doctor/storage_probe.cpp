@@ -14,7 +14,7 @@ namespace {
 
 Finding probe_space(const std::string& model_dir) {
   constexpr std::uint64_t kLittle = std::uint64_t{5} << 30;
-  struct statvfs space {};
+  struct statvfs space{};
   if (::statvfs(model_dir.c_str(), &space) != 0) {
     return {.status = Status::kNote,
             .topic = "disk",
@@ -22,10 +22,11 @@ Finding probe_space(const std::string& model_dir) {
             .advice = "name an existing directory with --dir"};
   }
   const std::uint64_t free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
-  return {.status = free_bytes < kLittle ? Status::kNote : Status::kGood,
-          .topic = "disk",
-          .value = std::format("{} free in {}", format_bytes(free_bytes), model_dir),
-          .advice = free_bytes < kLittle ? "free some space, or name another place with --dir" : ""};
+  return {
+      .status = free_bytes < kLittle ? Status::kNote : Status::kGood,
+      .topic = "disk",
+      .value = std::format("{} free in {}", format_bytes(free_bytes), model_dir),
+      .advice = free_bytes < kLittle ? "free some space, or name another place with --dir" : ""};
 }
 
 // Streaming experts reads around the page cache; some file systems (tmpfs, some network ones)
@@ -45,8 +46,9 @@ Finding probe_direct_io(const std::string& model_dir) {
   return {.status = Status::kNote,
           .topic = "direct reads",
           .value = "refused by this file system",
-          .advice = "keep models on a local disk (ext4, xfs, btrfs): reads past the page cache are "
-                    "faster and leave memory to the model"};
+          .advice =
+              "keep models on a local disk (ext4, xfs, btrfs): reads past the page cache are "
+              "faster and leave memory to the model"};
 }
 
 Finding probe_io_uring() {
@@ -59,8 +61,9 @@ Finding probe_io_uring() {
   return {.status = Status::kNote,
           .topic = "io_uring",
           .value = "refused: " + std::generic_category().message(-status),
-          .advice = "set sysctl kernel.io_uring_disabled=0, or allow io_uring in the container's "
-                    "seccomp profile; without it reads from SSD are slower"};
+          .advice =
+              "set sysctl kernel.io_uring_disabled=0, or allow io_uring in the container's "
+              "seccomp profile; without it reads from SSD are slower"};
 }
 
 }  // namespace

@@ -1,0 +1,105 @@
+"""The packaged llama.cpp programs, as the contract tests call them.
+
+Environment, set by CMake: SLIPSTREAM_FIXTURES (the models made into the build tree).
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+FIXTURES = pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"])
+NEEDLE_MODEL = CHECKOUT / "tests" / "fixtures" / "needle-4m.gguf"
+HAYSTACK = CHECKOUT / "tests" / "fixtures" / "haystack.txt"
+THREADS = ["-t", "2"]
+
+
+def model(shape):
+    path = FIXTURES / f"{shape}.gguf"
+    assert path.exists(), f"{path} is missing: build the target 'fixtures'"
+    return path
+
+
+def run(program, *arguments, timeout_s=120):
+    """Runs a packaged program and returns (stdout, stderr); fails with both if it fails."""
+    command = [str(word) for word in (program, *arguments)]
+    result = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False,
+                            stdin=subprocess.DEVNULL)
+    stdout = result.stdout.decode(errors="replace")
+    stderr = result.stderr.decode(errors="replace")
+    if result.returncode != 0:
+        raise AssertionError(f"{' '.join(command)} ended with {result.returncode}\n"
+                             f"{stdout[-2000:]}\n{stderr[-4000:]}")
+    return stdout, stderr
+
+
+def libexec(program):
+    """Programs of the packages that are not on the PATH, such as test-backend-ops."""
+    found = sorted(pathlib.Path("/usr/libexec").glob(f"*/*/{program}"))
+    assert found, f"{program} is not installed under /usr/libexec"
+    return found[0]
+
+
+class Server:
+    """A running packaged llama-server on loopback."""
+
+    def __init__(self, port):
+        self.url = f"http://127.0.0.1:{port}"
+
+    def post(self, path, body, timeout_s=60):
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(),
+                                         {"content-type": "application/json"})
+        with urllib.request.urlopen(request, timeout=timeout_s) as response:
+            return json.load(response)
+
+    def count_tokens(self, text):
+        return len(self.post("/tokenize", {"content": text})["tokens"])
+
+    def chat(self, text, **extra):
+        body = {"messages": [{"role": "user", "content": text}], "temperature": 0,
+                "max_tokens": 64, **extra}
+        return self.post("/v1/chat/completions", body)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait_until_ready(process, url, timeout_s):
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        assert process.poll() is None, f"llama-server ended with {process.returncode}"
+        with contextlib.suppress(urllib.error.URLError, ConnectionError):
+            with urllib.request.urlopen(url + "/health", timeout=2):
+                return
+        time.sleep(0.05)
+    raise AssertionError(f"llama-server was not ready after {timeout_s} s")
+
+
+@contextlib.contextmanager
+def server(model_path, *arguments, log_path=os.devnull):
+    port = free_port()
+    command = ["llama-server", "-m", model_path, "--host", "127.0.0.1", "--port", port, "--no-ui",
+               *THREADS, *arguments]
+    with open(log_path, "wb") as log:
+        process = subprocess.Popen([str(word) for word in command], stdout=log,
+                                   stderr=subprocess.STDOUT)
+    try:
+        running = Server(port)
+        wait_until_ready(process, running.url, timeout_s=60)
+        yield running
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
