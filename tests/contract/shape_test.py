@@ -5,7 +5,6 @@ Usage: shape_test.py SHAPE (one ctest for each)
 
 import json
 import math
-import re
 import sys
 import unittest
 
@@ -17,20 +16,16 @@ N_TOKENS = 16
 
 
 class Shape(unittest.TestCase):
-    def generate(self):
-        stdout, _ = stock.run("llama-completion", "-m", stock.model(SHAPE), "-p", PROMPT,
-                              "-n", N_TOKENS, "-c", 512, "--temp", 0, "-no-cnv", "--ignore-eos",
-                              "--no-warmup", *stock.THREADS)
-        return stdout
-
-    def test_generates_the_same_text_twice(self):
-        first = self.generate()
-        self.assertTrue(first.startswith(PROMPT), first)
-        continuation = first[len(PROMPT):].strip()
-        self.assertGreater(len(continuation), N_TOKENS)
+    def test_llama_server_generates_the_same_text_twice(self):
+        with stock.server(stock.model(SHAPE), "-c", 512, "-np", 1) as server:
+            texts = [server.post("/completion", {
+                "prompt": PROMPT, "n_predict": N_TOKENS, "temperature": 0, "ignore_eos": True,
+                "cache_prompt": False, "return_tokens": True}) for _ in range(2)]
+        tokens = texts[0]["tokens"]
+        self.assertEqual(len(tokens), N_TOKENS)
         # Not one token over and over: what follows depends on what came before.
-        self.assertGreater(len(set(continuation)), 5, continuation)
-        self.assertEqual(first, self.generate())
+        self.assertGreater(len(set(tokens)), N_TOKENS // 2, tokens)
+        self.assertEqual(tokens, texts[1]["tokens"])
 
     def test_llama_bench_measures_it(self):
         stdout, _ = stock.run("llama-bench", "-m", stock.model(SHAPE), "-p", 32, "-n", 8, "-r", 1,
@@ -41,9 +36,8 @@ class Shape(unittest.TestCase):
             self.assertGreater(result["avg_ts"], 0)
 
     def test_llama_perplexity_is_finite_past_the_sliding_window(self):
-        _, stderr = stock.run("llama-perplexity", "-m", stock.model(SHAPE), "-f", stock.HAYSTACK,
-                              "-c", 256, "--chunks", 2, "-fa", "on", *stock.THREADS)
-        perplexity = float(re.search(r"Final estimate: PPL = (\S+)", stderr)[1])
+        perplexity = stock.perplexity(stock.model(SHAPE), "-f", stock.HAYSTACK, "-c", 256,
+                                      "--chunks", 2, "-fa", "on")
         self.assertTrue(math.isfinite(perplexity), perplexity)
         # It knows nothing, so it must not seem to: worse than guessing among its 2,048 tokens.
         self.assertGreater(perplexity, 2048)

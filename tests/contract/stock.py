@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import time
@@ -37,6 +38,20 @@ def run(program, *arguments, timeout_s=120):
         raise AssertionError(f"{' '.join(command)} ended with {result.returncode}\n"
                              f"{stdout[-2000:]}\n{stderr[-4000:]}")
     return stdout, stderr
+
+
+def perplexity(model_path, *arguments, n_tries=4):
+    """The final estimate of llama-perplexity.
+
+    Its logger is a thread of its own and now and then ends with the process before it has written
+    the last lines (3 of 100 runs here): then the run is repeated.
+    """
+    for _ in range(n_tries):
+        _, stderr = run("llama-perplexity", "-m", model_path, *arguments, *THREADS)
+        found = re.search(r"Final estimate: PPL = (\S+)", stderr)
+        if found:
+            return float(found[1])
+    raise AssertionError(f"no final estimate in {n_tries} runs:\n{stderr[-2000:]}")
 
 
 def libexec(program):
