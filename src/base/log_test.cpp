@@ -25,6 +25,7 @@ TEST(Log, WritesKeyValuePairsInOrder) {
 TEST(Log, QuotesWhatWouldBreakALineApart) {
   EXPECT_EQ(line({{"v", "two words"}}), R"(event=a.b request=- v="two words")");
   EXPECT_EQ(line({{"v", "a=\"b\"\\\n\t\x7f"}}), R"(event=a.b request=- v="a=\"b\"\\\x0a\x09\x7f")");
+  EXPECT_EQ(line({{"v", "a=b"}}), R"(event=a.b request=- v="a=b")");
   EXPECT_EQ(line({{"v", ""}}), R"(event=a.b request=- v="")");
   EXPECT_EQ(line({{"v", "größe"}}), "event=a.b request=- v=größe");
 }
