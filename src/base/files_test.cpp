@@ -89,6 +89,8 @@ TEST_F(Files, AnonymousMemoryIsZeroWritableAndMovable) {
   mapping->bytes()[12345] = std::byte{9};
   Mapping other = std::move(*mapping);
   EXPECT_EQ(other.bytes()[12345], std::byte{9});
+  other.zero();
+  EXPECT_EQ(other.bytes()[12345], std::byte{0});
   other = Mapping();
   EXPECT_TRUE(other.bytes().empty());
   EXPECT_EQ(Mapping::anonymous(~std::size_t{0} / 2).error().code, Code::kOutOfMemory);

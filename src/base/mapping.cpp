@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <format>
 
+#include "base/check.h"
 #include "base/unique_fd.h"
 
 namespace slipstream {
@@ -22,6 +23,12 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept {
 void Mapping::reset() {
   if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
   bytes_ = {};
+}
+
+void Mapping::zero() {
+  if (bytes_.empty()) return;
+  const int status = ::madvise(bytes_.data(), bytes_.size(), MADV_DONTNEED);
+  SLIP_CHECK(status == 0, "MADV_DONTNEED refused on memory of our own");
 }
 
 Result<Mapping> Mapping::map(std::size_t n_bytes, int protection, int flags, int fd,

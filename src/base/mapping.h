@@ -33,6 +33,8 @@ class Mapping {
   [[nodiscard]] std::span<std::byte> bytes() { return bytes_; }
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
   void reset();
+  // Anonymous mappings only: all bytes zero again, their pages given back to the system.
+  void zero();
 
  private:
   explicit Mapping(std::span<std::byte> bytes) : bytes_(bytes) {}

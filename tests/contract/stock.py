@@ -1,6 +1,7 @@
 """The packaged llama.cpp programs, as the contract tests call them.
 
-Environment, set by CMake: SLIPSTREAM_FIXTURES (the models made into the build tree).
+Environment, set by CMake: SLIPSTREAM_FIXTURES (the models made into the build tree), TURBO_PLUGIN
+(libggml-turbo.so).
 """
 
 import contextlib
@@ -27,11 +28,18 @@ def model(shape):
     return path
 
 
-def run(program, *arguments, timeout_s=120):
+def turbo(scheme):
+    """The environment in which a packaged program has our device; None: without the plugin."""
+    plugin = {} if scheme is None else {"GGML_BACKEND_PATH": os.environ["TURBO_PLUGIN"],
+                                        "GGML_TURBO_KV": scheme}
+    return {**os.environ, **plugin}
+
+
+def run(program, *arguments, timeout_s=120, scheme=None):
     """Runs a packaged program and returns (stdout, stderr); fails with both if it fails."""
     command = [str(word) for word in (program, *arguments)]
     result = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False,
-                            stdin=subprocess.DEVNULL)
+                            stdin=subprocess.DEVNULL, env=turbo(scheme))
     stdout = result.stdout.decode(errors="replace")
     stderr = result.stderr.decode(errors="replace")
     if result.returncode != 0:
@@ -52,6 +60,24 @@ def perplexity(model_path, *arguments, n_tries=4):
         if found:
             return float(found[1])
     raise AssertionError(f"no final estimate in {n_tries} runs:\n{stderr[-2000:]}")
+
+
+def logits(model_path, path, *arguments, scheme=None):
+    """Writes the log-probabilities of every token of a text, as llama-perplexity keeps them."""
+    run("llama-perplexity", "-m", model_path, "--kl-divergence-base", path, "-fa", "on", *arguments,
+        scheme=scheme)
+
+
+def kl_divergence(model_path, base, *arguments, scheme=None, n_tries=4):
+    """(mean KL divergence, share of equal top tokens) against logits() of the same text."""
+    for _ in range(n_tries):  # see perplexity()
+        stdout, stderr = run("llama-perplexity", "-m", model_path, "--kl-divergence-base", base,
+                             "--kl-divergence", "-fa", "on", *arguments, scheme=scheme)
+        mean = re.search(r"Mean    KLD:\s+(\S+)", stdout + stderr)
+        same = re.search(r"Same top p:\s+(\S+)", stdout + stderr)
+        if mean and same:
+            return float(mean[1]), float(same[1]) / 100
+    raise AssertionError(f"no KL divergence in {n_tries} runs:\n{stderr[-2000:]}")
 
 
 def libexec(program):
@@ -100,13 +126,13 @@ def wait_until_ready(process, url, timeout_s):
 
 
 @contextlib.contextmanager
-def server(model_path, *arguments, log_path=os.devnull):
+def server(model_path, *arguments, log_path=os.devnull, scheme=None):
     port = free_port()
     command = ["llama-server", "-m", model_path, "--host", "127.0.0.1", "--port", port, "--no-ui",
                *THREADS, *arguments]
     with open(log_path, "wb") as log:
         process = subprocess.Popen([str(word) for word in command], stdout=log,
-                                   stderr=subprocess.STDOUT)
+                                   stderr=subprocess.STDOUT, env=turbo(scheme))
     try:
         running = Server(port)
         wait_until_ready(process, running.url, timeout_s=60)

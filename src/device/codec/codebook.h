@@ -1,0 +1,29 @@
+// Codebook: the levels that a component of variance 1 is rounded to, at 2, 3 and 4 bits.
+//
+// The ideal levels are Lloyd-Max's for a Gaussian. The levels in use are those rounded to int8,
+// largest level = 127, so that a kernel can multiply integers and the reference agrees with it
+// exactly: centroid = int8 * i8_step. The rounding adds 0.00 / 0.12 / 0.14 % to the mean square
+// error at 2 / 3 / 4 bits. Every table ascends and is symmetric around 0.
+//
+// Threads: constants. Errors: none; other bits are a bug.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace slipstream::turbo {
+
+// Lloyd-Max (lloyd_max.h), 2^bits of them. Only where the others come from.
+std::span<const float> ideal_centroids(int bits);
+
+// round(ideal * 127 / largest ideal), and the factor that undoes it.
+std::span<const std::int8_t> centroids_i8(int bits);
+float i8_step(int bits);
+
+// centroids_i8 * i8_step: the levels that are encoded to and decoded from.
+std::span<const float> centroids(int bits);
+
+// Midpoints of centroids(), 2^bits - 1 of them. The code of y is how many of them are <= y.
+std::span<const float> thresholds(int bits);
+
+}  // namespace slipstream::turbo

@@ -1,0 +1,85 @@
+#include "device/codec/tile.h"
+
+#include "base/check.h"
+
+namespace slipstream::turbo {
+namespace {
+
+constexpr std::size_t kGroupBytes = 64;  // 16 slots of one 32-bit word
+
+struct Place {
+  std::size_t byte;
+  int shift;
+};
+
+// A word of a slot holds 32 / plane_bits positions: position 4k + j in byte j, from bit k * bits
+// up.
+Place place(int plane_bits, int slot, int position) {
+  const int per_word = 32 / plane_bits;
+  const int in_word = position % per_word;
+  return {.byte = static_cast<std::size_t>(position / per_word) * kGroupBytes +
+                  static_cast<std::size_t>(slot * 4 + in_word % 4),
+          .shift = in_word / 4 * plane_bits};
+}
+
+void put_bits(std::span<std::uint8_t> plane, int plane_bits, int slot, int position,
+              unsigned value) {
+  const Place at = place(plane_bits, slot, position);
+  const unsigned mask = ((1U << static_cast<unsigned>(plane_bits)) - 1U)
+                        << static_cast<unsigned>(at.shift);
+  const unsigned rest = plane[at.byte] & ~mask;
+  plane[at.byte] =
+      static_cast<std::uint8_t>(rest | ((value << static_cast<unsigned>(at.shift)) & mask));
+}
+
+unsigned get_bits(std::span<const std::uint8_t> plane, int plane_bits, int slot, int position) {
+  const Place at = place(plane_bits, slot, position);
+  return (static_cast<unsigned>(plane[at.byte]) >> static_cast<unsigned>(at.shift)) &
+         ((1U << static_cast<unsigned>(plane_bits)) - 1U);
+}
+
+}  // namespace
+
+std::size_t plane_bytes(int plane_bits, int head_dim) {
+  const int per_word = 32 / plane_bits;
+  return static_cast<std::size_t>((head_dim + per_word - 1) / per_word) * kGroupBytes;
+}
+
+TileLayout::TileLayout(Side side, int bits, int head_dim)
+    : side_(side), bits_(bits), head_dim_(head_dim), code_bytes_(0) {
+  SLIP_CHECK(bits == 2 || bits == 3 || bits == 4 || bits == 8, "a width without a layout");
+  SLIP_CHECK(head_dim > 0 && head_dim % kTileTokens == 0, "a head that is not a multiple of 16");
+  // Three bits are a plane of the two low ones and a plane of the high one.
+  code_bytes_ =
+      bits == 3 ? plane_bytes(2, head_dim) + plane_bytes(1, head_dim) : plane_bytes(bits, head_dim);
+}
+
+void TileLayout::put(std::span<std::uint8_t> tile, int token,
+                     std::span<const std::uint8_t> codes) const {
+  const int low_bits = bits_ == 3 ? 2 : bits_;
+  const std::span high_plane = tile.subspan(plane_bytes(low_bits, head_dim_));
+  for (int channel = 0; channel < head_dim_; ++channel) {
+    const bool key = side_ == Side::kKey;
+    const int slot = key ? token : channel % kTileTokens;
+    const int position = key ? channel : channel / kTileTokens * kTileTokens + token;
+    const unsigned code = codes[static_cast<std::size_t>(channel)];
+    put_bits(tile, low_bits, slot, position, code);
+    if (bits_ == 3) put_bits(high_plane, 1, slot, position, code >> 2U);
+  }
+}
+
+void TileLayout::get(std::span<const std::uint8_t> tile, int token,
+                     std::span<std::uint8_t> codes) const {
+  const int low_bits = bits_ == 3 ? 2 : bits_;
+  const std::span high_plane = tile.subspan(plane_bytes(low_bits, head_dim_));
+  for (int channel = 0; channel < head_dim_; ++channel) {
+    const bool key = side_ == Side::kKey;
+    const int slot = key ? token : channel % kTileTokens;
+    const int position = key ? channel : channel / kTileTokens * kTileTokens + token;
+    unsigned code = get_bits(tile, low_bits, slot, position);
+    if (bits_ == 3) code |= get_bits(high_plane, 1, slot, position) << 2U;
+    codes[static_cast<std::size_t>(channel)] = static_cast<std::uint8_t>(code);
+  }
+}
+
+}  // namespace slipstream::turbo

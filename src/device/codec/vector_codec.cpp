@@ -1,0 +1,180 @@
+#include "device/codec/vector_codec.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+
+#include "base/check.h"
+#include "device/codec/codebook.h"
+#include "device/codec/f16.h"
+#include "device/codec/rotation.h"
+
+namespace slipstream::turbo {
+namespace {
+
+float finite_or_zero(float value) { return std::isfinite(value) ? value : 0.0F; }
+
+// In double, where squares of floats are exact: kernels may add them in any order.
+double length(std::span<const float> x) {
+  double sum = 0;
+  for (const float value : x) {
+    const auto finite = static_cast<double>(finite_or_zero(value));
+    sum += finite * finite;
+  }
+  return std::sqrt(sum);
+}
+
+float peak(std::span<const float> x) {
+  float largest = 0;
+  for (const float value : x) largest = std::max(largest, std::abs(finite_or_zero(value)));
+  return largest;
+}
+
+// The distance between neighbouring scales around this one: 9 significant bits, and f16's own
+// limit.
+double scale_quantum(double scale) { return std::ldexp(1.0, std::max(std::ilogb(scale) - 8, -24)); }
+
+float scale_nearest(double scale) {
+  const double quantum = scale_quantum(scale);
+  const double rounded = std::floor(scale / quantum + 0.5) * quantum;
+  return static_cast<float>(std::min(rounded, static_cast<double>(kScaleMax)));
+}
+
+// Rounds down unless the next one is within 2^-10. Then the peak is never below 126.5 scales: it
+// has code 127, and encoding the decoded vector finds the same peak. Nearest would not do for
+// subnormals.
+float scale_below(double scale) {
+  const double raised = scale * (1 + 0x1p-10);
+  const double quantum = scale_quantum(raised);
+  const double rounded = std::floor(raised / quantum) * quantum;
+  return static_cast<float>(std::min(rounded, static_cast<double>(kScaleMax)));
+}
+
+std::uint16_t encode_zero(int bits, std::span<std::uint8_t> codes) {
+  std::ranges::fill(codes, middle_code(bits));
+  return float_to_f16(0);
+}
+
+// How far from a level a component may be, in units of variance 1, for the vector to be recognised
+// as decoded. Rounding to f16 moves one component by at most 2^-11 of the vector's length, 1/64 at
+// dim 1024, and the peak that sets the gain by as much.
+constexpr float kToleranceOfData = 1.0F / 32;
+// Codes that would be recognised as others, were they a little different, are replaced by those
+// others at once (settle). Twice the tolerance, so that rounding never decides.
+constexpr float kToleranceOfCodes = 1.0F / 16;
+
+std::size_t nearest_level(std::span<const float> borders, float y) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(borders, [y](float border) { return border <= y; }));
+}
+
+// `component(i)` is component i of dim; codes may be what it reads, as each is written after it.
+void quantise(int bits, auto component, float gain, std::span<std::uint8_t> codes) {
+  const std::span<const float> borders = thresholds(bits);
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    codes[i] = static_cast<std::uint8_t>(nearest_level(borders, component(i) * gain));
+  }
+}
+
+// If the components are levels times a factor, within tolerance, the codes of those levels. The
+// peak may be any level: the largest that fits is taken. Ordinary vectors are told apart after a
+// few components.
+bool recognise(int bits, auto component, float component_peak, float tolerance,
+               std::span<std::uint8_t> codes) {
+  const std::span<const float> levels = centroids(bits);
+  const std::span<const float> borders = thresholds(bits);
+  for (std::size_t k = levels.size() - 1; k >= levels.size() / 2; --k) {
+    const float gain = levels[k] / component_peak;
+    const auto is_level = [&](std::size_t i) {
+      const float y = component(i) * gain;
+      return std::abs(y - levels[nearest_level(borders, y)]) <= tolerance;
+    };
+    std::size_t i = 0;
+    while (i < codes.size() && is_level(i)) ++i;
+    if (i == codes.size()) {
+      quantise(bits, component, gain, codes);
+      return true;
+    }
+  }
+  return false;
+}
+
+int largest_level(std::span<const std::int8_t> levels, std::span<const std::uint8_t> codes) {
+  int largest = 0;
+  for (const std::uint8_t code : codes) largest = std::max(largest, std::abs(int{levels[code]}));
+  return largest;
+}
+
+// Ends when the largest level stays what it is; each round before raises it. Nothing to do for
+// codes that have the largest of all.
+void settle(int bits, std::span<std::uint8_t> codes) {
+  const std::span<const std::int8_t> levels = centroids_i8(bits);
+  const auto level = [=](std::size_t i) { return static_cast<float>(levels[codes[i]]); };
+  int before = 0;
+  for (int now = largest_level(levels, codes); now != before; now = largest_level(levels, codes)) {
+    before = now;
+    recognise(bits, level, static_cast<float>(now), kToleranceOfCodes, codes);
+  }
+}
+
+std::uint16_t encode_levels(int bits, std::span<const float> x, std::span<std::uint8_t> codes) {
+  const double x_length = length(x);
+  // Far below any scale above 0, and far above where the gain would overflow.
+  if (x_length < 1e-9) return encode_zero(bits, codes);
+  const auto component = [x](std::size_t i) { return finite_or_zero(x[i]); };
+  if (!recognise(bits, component, peak(x), kToleranceOfData, codes)) {
+    const double to_variance_1 = std::sqrt(static_cast<double>(x.size())) / x_length;
+    const float to_peak = peak_cut_max(bits) * centroids(bits).back() / peak(x);
+    quantise(bits, component, std::min(static_cast<float>(to_variance_1), to_peak), codes);
+  }
+  settle(bits, codes);
+  int sum_of_squares = 0;
+  for (const std::uint8_t code : codes) {
+    sum_of_squares += centroids_i8(bits)[code] * centroids_i8(bits)[code];
+  }
+  const float scale = scale_nearest(x_length / std::sqrt(sum_of_squares));
+  if (scale == 0) return encode_zero(bits, codes);
+  return float_to_f16(scale);
+}
+
+std::uint16_t encode_linear(std::span<const float> x, std::span<std::uint8_t> codes) {
+  const double wanted = static_cast<double>(peak(x)) / 127;
+  const float scale = wanted == 0 ? 0 : scale_below(wanted);
+  if (scale == 0) return encode_zero(8, codes);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float steps = std::nearbyint(finite_or_zero(x[i]) / scale);  // ties to even
+    codes[i] =
+        static_cast<std::uint8_t>(static_cast<int>(std::clamp(steps, -127.0F, 127.0F)) + 128);
+  }
+  return float_to_f16(scale);
+}
+
+}  // namespace
+
+std::uint16_t encode(int bits, std::span<const float> rotated, std::span<std::uint8_t> codes) {
+  SLIP_CHECK(is_code_bits(bits), "codes have 2, 3, 4 or 8 bits");
+  SLIP_CHECK(rotated.size() == codes.size(), "one code per component");
+  SLIP_CHECK(rotated.size() <= Rotation::kDimMax, "the tolerance holds up to Rotation::kDimMax");
+  return bits == 8 ? encode_linear(rotated, codes) : encode_levels(bits, rotated, codes);
+}
+
+void decode(int bits, std::uint16_t scale_f16, std::span<const std::uint8_t> codes,
+            std::span<float> rotated) {
+  SLIP_CHECK(is_code_bits(bits), "codes have 2, 3, 4 or 8 bits");
+  SLIP_CHECK(rotated.size() == codes.size(), "one code per component");
+  const float scale = f16_to_float(scale_f16);
+  if (bits == 8) {
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      rotated[i] = scale * static_cast<float>(codes[i] - 128);
+    }
+    return;
+  }
+  const std::span<const std::int8_t> levels = centroids_i8(bits);
+  const std::size_t mask = levels.size() - 1;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    rotated[i] = scale * static_cast<float>(levels[codes[i] & mask]);
+  }
+}
+
+}  // namespace slipstream::turbo

@@ -1,0 +1,108 @@
+#include "device/graph/binding.h"
+
+#include <format>
+#include <map>
+#include <set>
+#include <string>
+
+#include "device/attention/attention.h"
+#include "device/kv_buffer/kv_buffer.h"
+#include "device/log.h"
+
+namespace slipstream::turbo {
+namespace {
+
+// Layers by what was said of them, until log_bindings() prints it.
+std::map<std::string, std::set<int>>& pending_lines() {
+  static std::map<std::string, std::set<int>> lines;
+  return lines;
+}
+
+void note(const std::string& what, int layer) { pending_lines()[what].insert(layer); }
+
+// "0-5, 7"
+std::string format_layers(const std::set<int>& layers) {
+  std::string text;
+  for (auto it = layers.begin(); it != layers.end();) {
+    const int first = *it;
+    int last = first;
+    while (++it != layers.end() && *it == last + 1) last = *it;
+    text += text.empty() ? "" : ", ";
+    text += first == last ? std::to_string(first) : std::format("{}-{}", first, last);
+  }
+  return text;
+}
+
+// Why attention on tiles cannot do this op; empty if it can.
+std::string obstacle(const ggml_tensor* op, const CacheTensor& keys, const CacheTensor& values) {
+  if (&keys == &values) return "keys and values share one tensor (latent attention)";
+  for (const ggml_tensor* view : {op->src[1], op->src[2]}) {
+    if (view->type != GGML_TYPE_F16) {
+      return std::format("the cache is {}, not f16", ggml_type_name(view->type));
+    }
+    if (!Rotation::supports(static_cast<int>(view->ne[0]))) {
+      return std::format("head size {} is not a multiple of 16", view->ne[0]);
+    }
+  }
+  if (!is_cache_view(op->src[1], keys) || !is_cache_view(op->src[2], values)) {
+    return "attention reads the cache in an order we do not know";
+  }
+  if (op->src[0]->type != GGML_TYPE_F32 || op->src[0]->nb[0] != sizeof(float)) {
+    return "queries are not f32";
+  }
+  if (op->src[3] != nullptr && op->src[3]->type != GGML_TYPE_F16) return "the mask is not f16";
+  return "";
+}
+
+Result<void> bind(CacheTensor& cache, int bits, int head_dim) {
+  if (cache.is_bound()) return {};
+  return bits == 0 ? cache.bind_plain() : cache.bind_compressed(bits, head_dim);
+}
+
+}  // namespace
+
+Result<void> bind_attention(const ggml_tensor* op) {
+  CacheTensor* keys = find_cache(op->src[1]);
+  CacheTensor* values = find_cache(op->src[2]);
+  if (keys == nullptr || values == nullptr) return {};
+  if (keys->is_bound() && values->is_bound()) return {};
+  Bits bits = current_scheme().bits_of_layer(keys->layer());
+  if (const std::string reason = obstacle(op, *keys, *values); !reason.empty()) {
+    if (bits != Bits{}) note("stays uncompressed: " + reason, keys->layer());
+    bits = {};
+  } else if (bits != Bits{}) {
+    note(std::format("{}-bit keys, {}-bit values", bits.keys == 0 ? 16 : bits.keys,
+                     bits.values == 0 ? 16 : bits.values),
+         keys->layer());
+  }
+  if (Result<void> bound = bind(*keys, bits.keys, static_cast<int>(op->src[1]->ne[0])); !bound) {
+    return bound;
+  }
+  return bind(*values, bits.values, static_cast<int>(op->src[2]->ne[0]));
+}
+
+Result<void> bind_rest(const ggml_tensor* op) {
+  const auto bind_one = [](const ggml_tensor* tensor) -> Result<void> {
+    CacheTensor* cache = find_cache(tensor);
+    if (cache == nullptr || cache->is_bound()) return {};
+    const Bits bits = current_scheme().bits_of_layer(cache->layer());
+    if (bits != Bits{}) note("stays uncompressed: flash attention is off", cache->layer());
+    return cache->bind_plain();
+  };
+  if (Result<void> bound = bind_one(op); !bound) return bound;
+  for (const ggml_tensor* src : op->src) {
+    if (src == nullptr) continue;
+    if (Result<void> bound = bind_one(src); !bound) return bound;
+  }
+  return {};
+}
+
+void log_bindings() {
+  for (const auto& [what, layers] : pending_lines()) {
+    log_line(GGML_LOG_LEVEL_INFO,
+             std::format("KV cache of layer {}: {}", format_layers(layers), what));
+  }
+  pending_lines().clear();
+}
+
+}  // namespace slipstream::turbo

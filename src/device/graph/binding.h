@@ -1,0 +1,22 @@
+// Decides, once for each cache tensor, whether it is compressed: when libllama first shows an
+// attention that reads it, which it does while it reserves memory, before anything is written.
+//
+// Threads: one at a time.
+#pragma once
+
+#include <ggml.h>
+
+#include "base/result.h"
+
+namespace slipstream::turbo {
+
+// Binds the caches that a FLASH_ATTN_EXT reads, if they are not bound yet.
+[[nodiscard]] Result<void> bind_attention(const ggml_tensor* op);
+
+// Binds every cache that the op touches and that is still unbound to plain memory.
+[[nodiscard]] Result<void> bind_rest(const ggml_tensor* op);
+
+// Says, in one line each and once, what was bound since the last call.
+void log_bindings();
+
+}  // namespace slipstream::turbo

@@ -1,0 +1,265 @@
+#include "device/graph/shadow_graph.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "device/graph/binding.h"
+
+namespace slipstream::turbo {
+namespace {
+
+// Nodes that compute nothing: they only describe memory.
+bool is_description(const ggml_tensor* node) {
+  switch (node->op) {
+    case GGML_OP_NONE:
+    case GGML_OP_RESHAPE:
+    case GGML_OP_VIEW:
+    case GGML_OP_PERMUTE:
+    case GGML_OP_TRANSPOSE: return true;
+    default: return false;
+  }
+}
+
+bool touches_cache(const ggml_tensor* node) {
+  return is_in_cache(node) || std::ranges::any_of(node->src, [](const ggml_tensor* src) {
+           return src != nullptr && is_in_cache(src);
+         });
+}
+
+bool is_compressed(const ggml_tensor* tensor) {
+  CacheTensor* cache = find_cache(tensor);
+  return cache != nullptr && cache->compressed() != nullptr;
+}
+
+std::int64_t index_at(const ggml_tensor* indices, std::int64_t i) {
+  const char* at =
+      static_cast<const char*>(indices->data) + static_cast<std::size_t>(i) * indices->nb[0];
+  if (indices->type == GGML_TYPE_I64) {
+    std::int64_t index = 0;
+    std::memcpy(&index, at, sizeof(index));
+    return index;
+  }
+  std::int32_t index = 0;
+  std::memcpy(&index, at, sizeof(index));
+  return index;
+}
+
+// Components [first, first + into.size()) of row i of the tensor that is written into the cache.
+void read_source(const ggml_tensor* rows, std::int64_t i, std::int64_t first,
+                 std::span<float> into) {
+  const char* row =
+      static_cast<const char*>(rows->data) + static_cast<std::size_t>(i) * rows->nb[1];
+  if (rows->type == GGML_TYPE_F32) {
+    std::memcpy(into.data(), reinterpret_cast<const float*>(row) + first, into.size_bytes());
+  } else {
+    ggml_fp16_to_fp32_row(reinterpret_cast<const ggml_fp16_t*>(row) + first, into.data(),
+                          static_cast<std::int64_t>(into.size()));
+  }
+}
+
+// Rows of a whole cache row of f32 or f16, in the order of a plain list of indices: what libllama
+// writes. Anything else takes the general way.
+bool is_plain_row_write(const ggml_tensor* op, const CacheTensor& cache) {
+  const ggml_tensor* rows = op->src[0];
+  return op->op == GGML_OP_SET_ROWS && rows->ne[0] == cache.n_channels() && rows->ne[2] == 1 &&
+         rows->ne[3] == 1 && rows->nb[0] == ggml_type_size(rows->type) &&
+         (rows->type == GGML_TYPE_F32 || rows->type == GGML_TYPE_F16) && cache_offset(op) == 0 &&
+         op->ne[0] == cache.n_channels() && op->nb[1] == cache.row_bytes();
+}
+
+}  // namespace
+
+Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph) {
+  const int n_nodes = ggml_graph_n_nodes(graph);
+  int n_on_cache = 0;
+  for (int i = 0; i < n_nodes; ++i) {
+    const ggml_tensor* node = ggml_graph_node(graph, i);
+    if (is_description(node) || !touches_cache(node)) continue;
+    ++n_on_cache;
+    if (node->op == GGML_OP_FLASH_ATTN_EXT) {
+      if (Result<void> bound = bind_attention(node); !bound) {
+        return std::unexpected(std::move(bound.error()));
+      }
+    }
+  }
+  writes_.clear();
+  reads_.clear();
+  expands_.clear();
+  // A node on the cache becomes at most itself, its sources, and an expansion and a compression
+  // each.
+  const auto n_tensors = static_cast<std::size_t>(n_on_cache) * (3 * GGML_MAX_SRC + 3);
+  const auto n_shadow_nodes = static_cast<std::size_t>(n_nodes + n_on_cache * 2 * GGML_MAX_SRC + 1);
+  context_.reset(ggml_init({.mem_size = n_tensors * ggml_tensor_overhead() +
+                                        ggml_graph_overhead_custom(n_shadow_nodes, false),
+                            .mem_buffer = nullptr,
+                            .no_alloc = true}));
+  if (!context_) return fail(Code::kOutOfMemory, "no memory for the graph");
+  shadow_ = ggml_new_graph_custom(context_.get(), n_shadow_nodes, false);
+  for (int i = 0; i < n_nodes; ++i) {
+    ggml_tensor* node = ggml_graph_node(graph, i);
+    if (is_description(node) || !touches_cache(node)) {
+      ggml_graph_add_node(shadow_, node);
+      continue;
+    }
+    if (Result<void> bound = bind_rest(node); !bound) {
+      return std::unexpected(std::move(bound.error()));
+    }
+    if (Result<void> added = add_on_cache(node); !added) {
+      return std::unexpected(std::move(added.error()));
+    }
+  }
+  log_bindings();
+  return shadow_;
+}
+
+void ShadowGraph::add_custom(const ggml_tensor* op, CustomFunction function, void* task) {
+  ggml_tensor* node = ggml_custom_4d(context_.get(), op->type, op->ne[0], op->ne[1], op->ne[2],
+                                     op->ne[3], nullptr, 0, function, GGML_N_TASKS_MAX, task);
+  node->data = op->data;
+  node->flags |= GGML_TENSOR_FLAG_COMPUTE;  // without it the CPU backend skips the node
+  ggml_graph_add_node(shadow_, node);
+}
+
+Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
+  if (node->op == GGML_OP_FLASH_ATTN_EXT &&
+      (is_compressed(node->src[1]) || is_compressed(node->src[2]))) {
+    CacheTensor* keys = find_cache(node->src[1]);
+    const std::size_t stream_bytes = keys->row_bytes() * static_cast<std::size_t>(keys->n_cells());
+    reads_.push_back(
+        {.op = node,
+         .keys = keys,
+         .values = find_cache(node->src[2]),
+         .first_stream = static_cast<std::int64_t>(cache_offset(node->src[1]) / stream_bytes)});
+    add_custom(node, run_read, &reads_.back());
+    return {};
+  }
+  if (is_compressed(node) && is_plain_row_write(node, *find_cache(node))) {
+    writes_.push_back({.op = node, .cache = find_cache(node)});
+    if (find_cache(node)->compressed()->is_centre_open()) {
+      add_custom(node, run_observe, &writes_.back());
+    }
+    add_custom(node, run_write, &writes_.back());
+    return {};
+  }
+
+  // A copy of the node whose cache pointers lead to rows: the plain cache's own, or an expansion.
+  std::array<CacheTensor*, GGML_MAX_SRC + 1> caches{};
+  std::array<std::byte*, GGML_MAX_SRC + 1> rows{};
+  std::size_t n_caches = 0;
+  const auto rows_of = [&](const ggml_tensor* tensor) -> Result<std::byte*> {
+    CacheTensor* cache = find_cache(tensor);
+    if (cache->plain() != nullptr) return cache->plain();
+    const auto* found = std::find(caches.begin(), caches.begin() + n_caches, cache);
+    if (found != caches.begin() + n_caches)
+      return rows[static_cast<std::size_t>(found - caches.begin())];
+    Result<std::byte*> memory =
+        expansion(n_caches, cache->row_bytes() * static_cast<std::size_t>(cache->n_rows()));
+    if (!memory) return memory;
+    caches[n_caches] = cache;
+    rows[n_caches] = *memory;
+    ++n_caches;
+    return memory;
+  };
+  ggml_tensor* copy = copy_of(node, nullptr);
+  for (ggml_tensor*& src : copy->src) {
+    if (src == nullptr || !is_in_cache(src)) continue;
+    const Result<std::byte*> memory = rows_of(src);
+    if (!memory) return std::unexpected(memory.error());
+    src = copy_of(src, *memory);
+  }
+  if (is_in_cache(node)) {
+    const Result<std::byte*> memory = rows_of(node);
+    if (!memory) return std::unexpected(memory.error());
+    copy->data = *memory + cache_offset(node);
+  }
+  for (std::size_t i = 0; i < n_caches; ++i) {
+    expands_.push_back({.cache = caches[i], .rows = reinterpret_cast<ggml_fp16_t*>(rows[i])});
+    add_custom(node, run_expand, &expands_.back());
+  }
+  ggml_graph_add_node(shadow_, copy);
+  if (is_compressed(node)) {
+    const auto task = std::ranges::find(expands_, find_cache(node), &ExpandTask::cache);
+    add_custom(node, run_compress, &*task);
+  }
+  return {};
+}
+
+ggml_tensor* ShadowGraph::copy_of(const ggml_tensor* tensor, std::byte* rows) {
+  ggml_tensor* copy = ggml_new_tensor_1d(context_.get(), GGML_TYPE_F32, 1);
+  *copy = *tensor;
+  if (rows != nullptr) copy->data = rows + cache_offset(tensor);
+  return copy;
+}
+
+Result<std::byte*> ShadowGraph::expansion(std::size_t idx, std::size_t n_bytes) {
+  if (expansions_.size() <= idx) expansions_.resize(idx + 1);
+  if (expansions_[idx].bytes().size() < n_bytes) {
+    Result<Mapping> memory = Mapping::anonymous(n_bytes);
+    if (!memory) return std::unexpected(std::move(memory.error()));
+    expansions_[idx] = std::move(*memory);
+  }
+  return expansions_[idx].bytes().data();
+}
+
+void ShadowGraph::run_read(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* task) {
+  run_attention(*static_cast<const AttentionTask*>(task), thread_idx, n_threads);
+}
+
+void ShadowGraph::run_observe(ggml_tensor* /*result*/, int thread_idx, int /*n_threads*/,
+                              void* task) {
+  if (thread_idx != 0) return;  // every thread runs a custom node, whatever number it asks for
+  const auto& write = *static_cast<const WriteTask*>(task);
+  const auto n_channels = static_cast<std::size_t>(write.cache->n_channels());
+  const std::int64_t n_rows = write.op->src[0]->ne[1];
+  std::vector<std::int64_t> row_idx;
+  std::vector<float> rows(static_cast<std::size_t>(n_rows) * n_channels);
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    row_idx.push_back(index_at(write.op->src[1], i));
+    read_source(write.op->src[0], i, 0,
+                std::span(rows).subspan(static_cast<std::size_t>(i) * n_channels, n_channels));
+  }
+  write.cache->compressed()->observe(row_idx, rows);
+}
+
+void ShadowGraph::run_write(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* task) {
+  const auto& write = *static_cast<const WriteTask*>(task);
+  CompressedCache& cache = *write.cache->compressed();
+  const std::int64_t n_heads = cache.shape().n_heads;
+  std::vector<float> vector(static_cast<std::size_t>(cache.shape().head_dim));
+  for (std::int64_t i = 0; i < write.op->src[0]->ne[1]; ++i) {
+    const std::int64_t row = index_at(write.op->src[1], i);
+    const std::int64_t tile = row / write.cache->n_cells() * cache.shape().n_tiles() +
+                              row % write.cache->n_cells() / kTileTokens;
+    for (std::int64_t head = 0; head < n_heads; ++head) {
+      // A tile belongs to one thread, because tokens share its bytes.
+      if ((tile * n_heads + head) % n_threads != thread_idx) continue;
+      read_source(write.op->src[0], i, head * cache.shape().head_dim, vector);
+      cache.write(row, head, vector);
+    }
+  }
+}
+
+void ShadowGraph::run_expand(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* task) {
+  const auto& expand = *static_cast<const ExpandTask*>(task);
+  const std::int64_t n_channels = expand.cache->n_channels();
+  std::vector<float> row(static_cast<std::size_t>(n_channels));
+  for (std::int64_t i = thread_idx; i < expand.cache->n_rows(); i += n_threads) {
+    expand.cache->read_row(i, row);
+    ggml_fp32_to_fp16_row(row.data(), expand.rows + i * n_channels, n_channels);
+  }
+}
+
+void ShadowGraph::run_compress(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* task) {
+  const auto& compress = *static_cast<const ExpandTask*>(task);
+  const std::int64_t n_channels = compress.cache->n_channels();
+  std::vector<float> row(static_cast<std::size_t>(n_channels));
+  for (std::int64_t i = 0; i < compress.cache->n_rows(); ++i) {
+    // By cell, because a stream need not end with a tile.
+    if (i % compress.cache->n_cells() / kTileTokens % n_threads != thread_idx) continue;
+    ggml_fp16_to_fp32_row(compress.rows + i * n_channels, row.data(), n_channels);
+    compress.cache->write_row(i, row);
+  }
+}
+
+}  // namespace slipstream::turbo

@@ -1,0 +1,64 @@
+// ShadowGraph: the graph that the inner CPU backend computes instead of libllama's.
+//
+// Nodes that have nothing to do with the cache are the same tensors. The others are replaced by
+// nodes over the same result memory:
+//   - writing rows into a compressed cache, attention out of one: custom nodes of ours;
+//   - anything else on a plain cache: a copy of the node whose pointers lead to the cache's memory;
+//   - anything else on a compressed cache (shifting keys, for one): expand to f16, the copied node
+//   on
+//     that, and back into codes if it wrote.
+// Then one graph_compute runs everything on the CPU backend's own threads.
+//
+// Threads: owned by one backend. Errors: kOutOfMemory.
+#pragma once
+
+#include <ggml-cpp.h>
+
+#include <deque>
+#include <vector>
+
+#include "base/mapping.h"
+#include "base/result.h"
+#include "device/attention/attention.h"
+#include "device/kv_buffer/kv_buffer.h"
+
+namespace slipstream::turbo {
+
+class ShadowGraph {
+ public:
+  // Valid until the next build() and no longer than `graph`.
+  [[nodiscard]] Result<ggml_cgraph*> build(ggml_cgraph* graph);
+
+ private:
+  struct WriteTask {
+    const ggml_tensor* op;  // SET_ROWS
+    CacheTensor* cache;
+  };
+  struct ExpandTask {
+    CacheTensor* cache;
+    ggml_fp16_t* rows;  // all rows of the cache
+  };
+
+  using CustomFunction = void (*)(ggml_tensor* result, int thread_idx, int n_threads, void* task);
+
+  void add_custom(const ggml_tensor* op, CustomFunction function, void* task);
+  Result<void> add_on_cache(ggml_tensor* node);
+  ggml_tensor* copy_of(const ggml_tensor* tensor, std::byte* rows);
+  Result<std::byte*> expansion(std::size_t idx, std::size_t n_bytes);
+
+  static void run_observe(ggml_tensor*, int thread_idx, int n_threads, void* task);
+  static void run_write(ggml_tensor*, int thread_idx, int n_threads, void* task);
+  static void run_read(ggml_tensor*, int thread_idx, int n_threads, void* task);
+  static void run_expand(ggml_tensor*, int thread_idx, int n_threads, void* task);
+  static void run_compress(ggml_tensor*, int thread_idx, int n_threads, void* task);
+
+  ggml_context_ptr context_;
+  ggml_cgraph* shadow_ = nullptr;
+  // deques: tasks keep their addresses while more are added
+  std::deque<WriteTask> writes_;
+  std::deque<AttentionTask> reads_;
+  std::deque<ExpandTask> expands_;
+  std::vector<Mapping> expansions_;
+};
+
+}  // namespace slipstream::turbo

@@ -1,0 +1,161 @@
+#include "device/kv_buffer/cache_tensor.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+
+namespace slipstream::turbo {
+namespace {
+
+struct Name {
+  Side side;
+  int layer;
+};
+
+std::optional<Name> parse_name(std::string_view name) {
+  const bool keys = name.starts_with("cache_k_l");
+  if (!keys && !name.starts_with("cache_v_l")) return std::nullopt;
+  name.remove_prefix(std::string_view("cache_k_l").size());
+  int layer = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return Name{.side = keys ? Side::kKey : Side::kValue, .layer = layer};
+}
+
+}  // namespace
+
+bool CacheTensor::is_cache(const ggml_tensor* tensor) {
+  return tensor->view_src == nullptr && tensor->ne[3] == 1 && parse_name(tensor->name).has_value();
+}
+
+CacheTensor::CacheTensor(const ggml_tensor* tensor)
+    : type_(tensor->type),
+      n_channels_(tensor->ne[0]),
+      n_cells_(tensor->ne[1]),
+      n_streams_(tensor->ne[2]),
+      row_bytes_(ggml_row_size(tensor->type, tensor->ne[0])) {
+  const std::optional<Name> name = parse_name(tensor->name);
+  SLIP_CHECK(name.has_value(), "not a cache tensor");
+  side_ = name->side;
+  layer_ = name->layer;
+}
+
+std::byte* CacheTensor::plain() {
+  Mapping* memory = std::get_if<Mapping>(&storage_);
+  return memory == nullptr ? nullptr : memory->bytes().data();
+}
+
+Result<void> CacheTensor::bind_compressed(int bits, int head_dim) {
+  SLIP_CHECK(!is_bound(), "bound twice");
+  SLIP_CHECK(type_ == GGML_TYPE_F16, "only f16 caches are compressed");
+  Result<CompressedCache> cache = CompressedCache::create({.side = side_,
+                                                           .bits = bits,
+                                                           .head_dim = head_dim,
+                                                           .n_heads = n_channels_ / head_dim,
+                                                           .n_cells = n_cells_,
+                                                           .n_streams = n_streams_});
+  if (!cache) return std::unexpected(std::move(cache.error()));
+  storage_ = std::move(*cache);
+  return {};
+}
+
+Result<void> CacheTensor::bind_plain() {
+  SLIP_CHECK(!is_bound(), "bound twice");
+  Result<Mapping> memory = Mapping::anonymous(row_bytes_ * static_cast<std::size_t>(n_rows()));
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  storage_ = std::move(*memory);
+  return {};
+}
+
+void CacheTensor::read_row(std::int64_t row, std::span<float> into) const {
+  const auto& cache = std::get<CompressedCache>(storage_);
+  const auto head_dim = static_cast<std::size_t>(cache.shape().head_dim);
+  for (std::int64_t head = 0; head < cache.shape().n_heads; ++head) {
+    cache.read(row, head, into.subspan(static_cast<std::size_t>(head) * head_dim, head_dim));
+  }
+}
+
+void CacheTensor::write_row(std::int64_t row, std::span<const float> from) {
+  auto& cache = std::get<CompressedCache>(storage_);
+  const auto head_dim = static_cast<std::size_t>(cache.shape().head_dim);
+  for (std::int64_t head = 0; head < cache.shape().n_heads; ++head) {
+    cache.write(row, head, from.subspan(static_cast<std::size_t>(head) * head_dim, head_dim));
+  }
+}
+
+void CacheTensor::get_row(std::int64_t row, std::span<std::byte> into) const {
+  std::vector<float> values(static_cast<std::size_t>(n_channels_));
+  read_row(row, values);
+  ggml_fp32_to_fp16_row(values.data(), reinterpret_cast<ggml_fp16_t*>(into.data()), n_channels_);
+}
+
+void CacheTensor::set_row(std::int64_t row, std::span<const std::byte> from) {
+  std::vector<float> values(static_cast<std::size_t>(n_channels_));
+  ggml_fp16_to_fp32_row(reinterpret_cast<const ggml_fp16_t*>(from.data()), values.data(),
+                        n_channels_);
+  write_row(row, values);
+}
+
+void CacheTensor::get(std::span<std::byte> into, std::size_t offset) {
+  if (const std::byte* memory = plain(); memory != nullptr) {
+    std::memcpy(into.data(), memory + offset, into.size());
+    return;
+  }
+  if (!is_bound()) {
+    std::ranges::fill(into, std::byte{0});
+    return;
+  }
+  std::vector<std::byte> row(row_bytes_);
+  while (!into.empty()) {
+    get_row(static_cast<std::int64_t>(offset / row_bytes_), row);
+    const std::size_t start = offset % row_bytes_;
+    const std::size_t n_bytes = std::min(row_bytes_ - start, into.size());
+    std::memcpy(into.data(), row.data() + start, n_bytes);
+    into = into.subspan(n_bytes);
+    offset += n_bytes;
+  }
+}
+
+Result<void> CacheTensor::set(std::span<const std::byte> from, std::size_t offset) {
+  // Nobody has said how this tensor is read: keep it exactly.
+  if (!is_bound()) {
+    if (Result<void> bound = bind_plain(); !bound) return bound;
+  }
+  if (std::byte* memory = plain(); memory != nullptr) {
+    std::memcpy(memory + offset, from.data(), from.size());
+    return {};
+  }
+  std::vector<std::byte> row(row_bytes_);
+  while (!from.empty()) {
+    const auto row_idx = static_cast<std::int64_t>(offset / row_bytes_);
+    const std::size_t start = offset % row_bytes_;
+    const std::size_t n_bytes = std::min(row_bytes_ - start, from.size());
+    if (n_bytes < row_bytes_) get_row(row_idx, row);  // the rest of the row stays
+    std::memcpy(row.data() + start, from.data(), n_bytes);
+    set_row(row_idx, row);
+    from = from.subspan(n_bytes);
+    offset += n_bytes;
+  }
+  return {};
+}
+
+Result<void> CacheTensor::memset(std::uint8_t value, std::size_t offset, std::size_t size) {
+  if (value == 0 && (!is_bound() || size == row_bytes_ * static_cast<std::size_t>(n_rows()))) {
+    clear();
+    return {};
+  }
+  const std::vector<std::byte> bytes(size, std::byte{value});
+  return set(bytes, offset);
+}
+
+void CacheTensor::clear() {
+  if (CompressedCache* cache = compressed(); cache != nullptr) cache->clear();
+  if (Mapping* memory = std::get_if<Mapping>(&storage_); memory != nullptr) memory->zero();
+}
+
+}  // namespace slipstream::turbo

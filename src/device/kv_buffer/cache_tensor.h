@@ -1,0 +1,71 @@
+// CacheTensor: one tensor of libllama's KV cache ("cache_k_l0") in our buffer.
+//
+// libllama allocates it before anyone knows the head size. It is therefore unbound at first, holds
+// no memory, and is bound once, before the first write: to tiles of codes, or to plain memory of
+// its own type where it cannot be compressed. The tensor's `data` is only a name: nothing reads or
+// writes there. To everyone outside, the tensor has rows of its own type, whatever it is bound to.
+//
+// Threads: bind, set, get, memset, clear and copy from one thread at a time; the caches themselves
+// as compressed_cache.h says. Errors:  bind: kOutOfMemory.
+#pragma once
+
+#include <ggml.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "base/mapping.h"
+#include "base/result.h"
+#include "device/kv_buffer/compressed_cache.h"
+
+namespace slipstream::turbo {
+
+class CacheTensor {
+ public:
+  // Whether a tensor is one, by name: "cache_k_l<layer>" or "cache_v_l<layer>", and no view.
+  [[nodiscard]] static bool is_cache(const ggml_tensor* tensor);
+
+  explicit CacheTensor(const ggml_tensor* tensor);
+
+  [[nodiscard]] Side side() const { return side_; }
+  [[nodiscard]] int layer() const { return layer_; }
+  [[nodiscard]] std::int64_t n_channels() const { return n_channels_; }
+  [[nodiscard]] std::int64_t n_cells() const { return n_cells_; }
+  [[nodiscard]] std::int64_t n_rows() const { return n_cells_ * n_streams_; }
+  [[nodiscard]] std::size_t row_bytes() const { return row_bytes_; }
+
+  [[nodiscard]] bool is_bound() const { return storage_.index() != 0; }
+  [[nodiscard]] CompressedCache* compressed() { return std::get_if<CompressedCache>(&storage_); }
+  // Rows of the tensor's own type; null unless bound to plain memory.
+  [[nodiscard]] std::byte* plain();
+
+  [[nodiscard]] Result<void> bind_compressed(int bits, int head_dim);
+  [[nodiscard]] Result<void> bind_plain();
+
+  // Bytes [offset, offset + size) of the rows. A tensor never bound reads as zeroes.
+  void get(std::span<std::byte> into, std::size_t offset);
+  [[nodiscard]] Result<void> set(std::span<const std::byte> from, std::size_t offset);
+  [[nodiscard]] Result<void> memset(std::uint8_t value, std::size_t offset, std::size_t size);
+  void clear();
+
+  // One row as f32, and back; only when bound to codes.
+  void read_row(std::int64_t row, std::span<float> into) const;
+  void write_row(std::int64_t row, std::span<const float> from);
+
+ private:
+  void get_row(std::int64_t row, std::span<std::byte> into) const;
+  void set_row(std::int64_t row, std::span<const std::byte> from);
+
+  Side side_;
+  int layer_;
+  ggml_type type_;
+  std::int64_t n_channels_;
+  std::int64_t n_cells_;
+  std::int64_t n_streams_;
+  std::size_t row_bytes_;
+  std::variant<std::monostate, CompressedCache, Mapping> storage_;
+};
+
+}  // namespace slipstream::turbo

@@ -1,0 +1,193 @@
+#include "device/kv_buffer/compressed_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+
+#include "device/codec/vector_codec.h"
+
+namespace slipstream::turbo {
+namespace {
+
+constexpr std::size_t kLineBytes = 64;
+constexpr std::size_t kHeadDimMax = Rotation::kDimMax;
+// Rows that fix the centre. A prompt gives them at once; token by token they are gathered.
+constexpr std::size_t kCentreRows = 32;
+
+std::size_t round_up(std::size_t n, std::size_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+std::size_t codes_bytes_of_head(const CacheShape& shape) {
+  return static_cast<std::size_t>(shape.n_tiles()) *
+         TileLayout(shape.side, shape.bits, shape.head_dim).code_bytes();
+}
+
+std::size_t n_scales_of_tile(const CacheShape& shape) {
+  return static_cast<std::size_t>(n_scales(shape.bits, shape.head_dim) * kTileTokens);
+}
+
+std::size_t bytes_of_head(const CacheShape& shape) {
+  const std::size_t scales =
+      static_cast<std::size_t>(shape.n_tiles()) * n_scales_of_tile(shape) * sizeof(std::uint16_t);
+  return codes_bytes_of_head(shape) + round_up(scales, kLineBytes);
+}
+
+// The part of a vector that its i-th scale is for.
+template <typename T>
+std::span<T> scale_part(std::span<T> vector, int bits, int i) {
+  if (bits != 8) return vector;
+  const auto first = static_cast<std::size_t>(i * kChannelsPerScale8);
+  return vector.subspan(first, std::min<std::size_t>(kChannelsPerScale8, vector.size() - first));
+}
+
+}  // namespace
+
+std::size_t CompressedCache::n_bytes(const CacheShape& shape) {
+  return bytes_of_head(shape) * static_cast<std::size_t>(shape.n_heads * shape.n_streams);
+}
+
+Result<CompressedCache> CompressedCache::create(const CacheShape& shape) {
+  Result<Mapping> memory = Mapping::anonymous(n_bytes(shape));
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  return CompressedCache(shape, std::move(*memory));
+}
+
+CompressedCache::CompressedCache(const CacheShape& shape, Mapping memory)
+    : shape_(shape),
+      layout_(shape.side, shape.bits, shape.head_dim),
+      rotation_(shape.head_dim),
+      memory_(std::move(memory)),
+      centre_(static_cast<std::size_t>(shape.n_heads * shape.head_dim)) {}
+
+std::uint8_t* CompressedCache::head_start(std::int64_t stream, std::int64_t head) const {
+  // The mapping's memory is not part of this object's value: const readers share it.
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(memory_.bytes().data());
+  return const_cast<std::uint8_t*>(bytes) +
+         bytes_of_head(shape_) * static_cast<std::size_t>(stream * shape_.n_heads + head);
+}
+
+std::span<const std::uint8_t> CompressedCache::codes(std::int64_t stream, std::int64_t head,
+                                                     std::int64_t tile) const {
+  return {head_start(stream, head) + static_cast<std::size_t>(tile) * layout_.code_bytes(),
+          layout_.code_bytes()};
+}
+
+std::span<const std::uint16_t> CompressedCache::scales(std::int64_t stream, std::int64_t head,
+                                                       std::int64_t tile) const {
+  const std::uint8_t* start = head_start(stream, head) + codes_bytes_of_head(shape_);
+  const std::size_t n = n_scales_of_tile(shape_);
+  return {reinterpret_cast<const std::uint16_t*>(start) + static_cast<std::size_t>(tile) * n, n};
+}
+
+std::span<std::uint8_t> CompressedCache::tile_codes(std::int64_t row, std::int64_t head) const {
+  const std::int64_t tile = row % shape_.n_cells / kTileTokens;
+  const std::span found = codes(row / shape_.n_cells, head, tile);
+  return {const_cast<std::uint8_t*>(found.data()), found.size()};
+}
+
+// The first of a token's scales; the next ones are kTileTokens further each.
+std::uint16_t* CompressedCache::token_scales(std::int64_t row, std::int64_t head) const {
+  const std::int64_t tile = row % shape_.n_cells / kTileTokens;
+  const std::span found = scales(row / shape_.n_cells, head, tile);
+  return const_cast<std::uint16_t*>(found.data()) + row % shape_.n_cells % kTileTokens;
+}
+
+std::span<const float> CompressedCache::centre(std::int64_t head) const {
+  const auto head_dim = static_cast<std::size_t>(shape_.head_dim);
+  return std::span(centre_).subspan(static_cast<std::size_t>(head) * head_dim, head_dim);
+}
+
+// Values: the mean. Keys: the mean of those channels only in which it stands out from the rest of
+// the key's variation, because the others turn with the position and their mean of the first rows
+// is not that of later ones. Measured on the needle model, turbo4, mean KL divergence: no centre
+// 0.00889, the mean of all key channels 0.00955, of those beyond 2 deviations 0.00897, beyond 4
+// 0.00867.
+void CompressedCache::find_centre() {
+  constexpr float kDeviations = 4;
+  const std::size_t n_channels = centre_.size();
+  const auto n_rows = static_cast<float>(early_row_idx_.size());
+  for (std::size_t channel = 0; channel < n_channels; ++channel) {
+    float sum = 0;
+    float sum_of_squares = 0;
+    for (std::size_t i = channel; i < early_rows_.size(); i += n_channels) {
+      sum += early_rows_[i];
+      sum_of_squares += early_rows_[i] * early_rows_[i];
+    }
+    const float mean = sum / n_rows;
+    const float variance = std::max(0.0F, sum_of_squares / n_rows - mean * mean);
+    const bool stands_out = mean * mean > kDeviations * kDeviations * variance;
+    centre_[channel] = shape_.side == Side::kValue || stands_out ? mean : 0;
+  }
+}
+
+void CompressedCache::observe(std::span<const std::int64_t> row_idx, std::span<const float> rows) {
+  if (!is_centre_open_ || row_idx.empty()) return;
+  early_row_idx_.append_range(row_idx);
+  early_rows_.append_range(rows);
+  const std::size_t n_channels = centre_.size();
+  find_centre();
+  // The new rows are about to be written by the caller.
+  const auto head_dim = static_cast<std::size_t>(shape_.head_dim);
+  for (std::size_t i = 0; i + row_idx.size() < early_row_idx_.size(); ++i) {
+    for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
+      write(early_row_idx_[i], head,
+            std::span(early_rows_)
+                .subspan(i * n_channels + static_cast<std::size_t>(head) * head_dim, head_dim));
+    }
+  }
+  if (early_row_idx_.size() >= kCentreRows) {
+    is_centre_open_ = false;
+    early_row_idx_ = {};
+    early_rows_ = {};
+  }
+}
+
+void CompressedCache::write(std::int64_t row, std::int64_t head, std::span<const float> vector) {
+  std::array<float, kHeadDimMax> rotated;
+  std::array<std::uint8_t, kHeadDimMax> codes;
+  const std::span x(rotated.data(), vector.size());
+  const std::span c(codes.data(), vector.size());
+  std::ranges::transform(vector, centre(head), x.begin(), std::minus<>());
+  rotation_.forward(x);
+  const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
+  std::uint16_t* scale = token_scales(row, head);
+  for (int i = 0; i < n_scales(shape_.bits, shape_.head_dim); ++i) {
+    scale[i * kTileTokens] =
+        encode(shape_.bits, scale_part(std::span<const float>(x), shape_.bits, i),
+               scale_part(c, shape_.bits, i));
+  }
+  layout_.put(tile_codes(row, head), token, c);
+}
+
+void CompressedCache::read(std::int64_t row, std::int64_t head, std::span<float> vector) const {
+  std::array<std::uint8_t, kHeadDimMax> codes;
+  const std::span c(codes.data(), vector.size());
+  const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
+  layout_.get(tile_codes(row, head), token, c);
+  const std::uint16_t* scale = token_scales(row, head);
+  for (int i = 0; i < n_scales(shape_.bits, shape_.head_dim); ++i) {
+    decode(shape_.bits, scale[i * kTileTokens],
+           scale_part(std::span<const std::uint8_t>(c), shape_.bits, i),
+           scale_part(vector, shape_.bits, i));
+  }
+  rotation_.inverse(vector);
+  std::ranges::transform(vector, centre(head), vector.begin(), std::plus<>());
+}
+
+void CompressedCache::clear() {
+  memory_.zero();
+  std::ranges::fill(centre_, 0.0F);
+  is_centre_open_ = true;
+  early_row_idx_.clear();
+  early_rows_.clear();
+}
+
+void CompressedCache::copy_stream(std::int64_t from, std::int64_t to) {
+  if (from == to) return;
+  std::memcpy(head_start(to, 0), head_start(from, 0),
+              bytes_of_head(shape_) * static_cast<std::size_t>(shape_.n_heads));
+}
+
+}  // namespace slipstream::turbo

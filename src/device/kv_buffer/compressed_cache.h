@@ -1,0 +1,87 @@
+// CompressedCache: the keys or the values of one layer as tiles of codes.
+//
+//   n_streams x n_heads x { tiles of codes, one after the other | f16 scales, tile after tile }
+//
+// so that attention over one head reads two sequential streams. Rows are addressed as libllama
+// does: row = stream * n_cells + cell. Memory comes from the system as cells are first written.
+//
+// What is encoded is the difference from a centre, one vector per head: the mean of the first rows
+// written. Keys of many models share a large offset, which a codec that scales by length would
+// spend its precision on. Attention adds the centre's part back exactly (attention.cpp).
+//
+// Threads: concurrent reads are safe; a tile is written by one thread at a time (tile.h); observe()
+// and clear() by one thread while nobody reads or writes.
+// Errors:  create: kOutOfMemory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/mapping.h"
+#include "base/result.h"
+#include "device/codec/rotation.h"
+#include "device/codec/tile.h"
+
+namespace slipstream::turbo {
+
+struct CacheShape {
+  Side side;
+  int bits;
+  int head_dim;
+  std::int64_t n_heads;
+  std::int64_t n_cells;
+  std::int64_t n_streams;
+
+  [[nodiscard]] std::int64_t n_tiles() const { return (n_cells + kTileTokens - 1) / kTileTokens; }
+};
+
+class CompressedCache {
+ public:
+  // What a cache of this shape takes, without making one.
+  [[nodiscard]] static std::size_t n_bytes(const CacheShape& shape);
+  [[nodiscard]] static Result<CompressedCache> create(const CacheShape& shape);
+
+  [[nodiscard]] const CacheShape& shape() const { return shape_; }
+  [[nodiscard]] const TileLayout& layout() const { return layout_; }
+  [[nodiscard]] const Rotation& rotation() const { return rotation_; }
+
+  // Shows rows before they are written, while the centre is still open: it becomes their mean, and
+  // the rows seen before are written again. Afterwards does nothing. `rows` is n x n_heads *
+  // head_dim.
+  [[nodiscard]] bool is_centre_open() const { return is_centre_open_; }
+  void observe(std::span<const std::int64_t> row_idx, std::span<const float> rows);
+  [[nodiscard]] std::span<const float> centre(std::int64_t head) const;
+
+  // One vector of head_dim numbers, as the model sees it (not rotated).
+  void write(std::int64_t row, std::int64_t head, std::span<const float> vector);
+  void read(std::int64_t row, std::int64_t head, std::span<float> vector) const;
+
+  // For kernels: layout().code_bytes() codes, and the scales as f16, [scale][token] (tile.h).
+  [[nodiscard]] std::span<const std::uint8_t> codes(std::int64_t stream, std::int64_t head,
+                                                    std::int64_t tile) const;
+  [[nodiscard]] std::span<const std::uint16_t> scales(std::int64_t stream, std::int64_t head,
+                                                      std::int64_t tile) const;
+
+  void clear();
+  void copy_stream(std::int64_t from, std::int64_t to);
+
+ private:
+  CompressedCache(const CacheShape& shape, Mapping memory);
+  void find_centre();
+  [[nodiscard]] std::uint8_t* head_start(std::int64_t stream, std::int64_t head) const;
+  [[nodiscard]] std::span<std::uint8_t> tile_codes(std::int64_t row, std::int64_t head) const;
+  [[nodiscard]] std::uint16_t* token_scales(std::int64_t row, std::int64_t head) const;
+
+  CacheShape shape_;
+  TileLayout layout_;
+  Rotation rotation_;
+  Mapping memory_;
+  std::vector<float> centre_;  // n_heads x head_dim, not rotated
+  bool is_centre_open_ = true;
+  // The first rows, kept until enough of them have been seen to fix the centre.
+  std::vector<std::int64_t> early_row_idx_;
+  std::vector<float> early_rows_;
+};
+
+}  // namespace slipstream::turbo

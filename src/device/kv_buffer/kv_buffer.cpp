@@ -1,0 +1,200 @@
+#include "device/kv_buffer/kv_buffer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "device/log.h"
+
+namespace slipstream::turbo {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+Scheme& scheme_slot() {
+  static Scheme scheme;
+  return scheme;
+}
+
+KvBuffer& context_of(ggml_backend_buffer_t buffer) {
+  return *static_cast<KvBuffer*>(buffer->context);
+}
+
+// The size llama.cpp reports for a cache tensor. The head size is not known yet; 128, the most
+// common one, has the fewest scales per number of those that divide the row.
+std::size_t expected_bytes(const ggml_tensor* tensor) {
+  const CacheTensor cache(tensor);
+  const Bits bits = current_scheme().bits_of_layer(cache.layer());
+  const int width = cache.side() == Side::kKey ? bits.keys : bits.values;
+  constexpr std::int64_t kLatentChannels = 576;  // latent attention (MLA), which stays as it is
+  if (width == 0 || tensor->type != GGML_TYPE_F16 || tensor->ne[0] == kLatentChannels) {
+    return ggml_nbytes(tensor);
+  }
+  for (const int head_dim : {128, 96, 80, 64}) {
+    if (tensor->ne[0] % head_dim == 0) {
+      return CompressedCache::n_bytes({.side = cache.side(),
+                                       .bits = width,
+                                       .head_dim = head_dim,
+                                       .n_heads = tensor->ne[0] / head_dim,
+                                       .n_cells = tensor->ne[1],
+                                       .n_streams = tensor->ne[2]});
+    }
+  }
+  return ggml_nbytes(tensor);
+}
+
+// --- the buffer's functions, called by ggml
+
+void free_buffer(ggml_backend_buffer_t buffer) { delete &context_of(buffer); }
+
+void* get_base(ggml_backend_buffer_t buffer) { return context_of(buffer).memory.bytes().data(); }
+
+// ggml's buffer functions return nothing: a failure can only be said.
+void report(const Result<void>& result) {
+  if (!result) log_line(GGML_LOG_LEVEL_ERROR, result.error().message);
+}
+
+void memset_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, uint8_t value,
+                   size_t offset, size_t size) {
+  if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
+    report(cache->memset(value, cache_offset(tensor) + offset, size));
+  } else {
+    std::memset(static_cast<char*>(tensor->data) + offset, value, size);
+  }
+}
+
+void set_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, const void* data,
+                size_t offset, size_t size) {
+  if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
+    const std::span bytes(static_cast<const std::byte*>(data), size);
+    report(cache->set(bytes, cache_offset(tensor) + offset));
+  } else {
+    std::memcpy(static_cast<char*>(tensor->data) + offset, data, size);
+  }
+}
+
+void get_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* tensor, void* data,
+                size_t offset, size_t size) {
+  if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
+    cache->get(std::span(static_cast<std::byte*>(data), size), cache_offset(tensor) + offset);
+  } else {
+    std::memcpy(data, static_cast<const char*>(tensor->data) + offset, size);
+  }
+}
+
+// A whole stream of one cache onto another of the same cache goes as codes, exactly. Everything
+// else goes through get and set, which ggml does itself when this returns false.
+bool cpy_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* src, ggml_tensor* dst) {
+  CacheTensor* cache = find_cache(dst);
+  if (src->buffer == nullptr || !is_turbo_buffer(src->buffer)) return false;
+  if (cache == nullptr || find_cache(src) != cache || cache->compressed() == nullptr) return false;
+  const std::size_t stream_bytes = cache->row_bytes() * static_cast<std::size_t>(cache->n_cells());
+  const std::size_t from = cache_offset(src);
+  const std::size_t to = cache_offset(dst);
+  if (ggml_nbytes(src) != stream_bytes || ggml_nbytes(dst) != stream_bytes ||
+      from % stream_bytes != 0 || to % stream_bytes != 0) {
+    return false;
+  }
+  cache->compressed()->copy_stream(static_cast<std::int64_t>(from / stream_bytes),
+                                   static_cast<std::int64_t>(to / stream_bytes));
+  return true;
+}
+
+void clear(ggml_backend_buffer_t buffer, uint8_t value) {
+  KvBuffer& context = context_of(buffer);
+  for (auto& [data, cache] : context.caches) {
+    report(cache->memset(value, 0, cache->row_bytes() * static_cast<std::size_t>(cache->n_rows())));
+  }
+  if (value == 0) {
+    context.memory.zero();
+  } else {
+    std::memset(context.memory.bytes().data(), value, context.memory.bytes().size());
+  }
+}
+
+constexpr ggml_backend_buffer_i kBufferInterface = {
+    .free_buffer = free_buffer,
+    .get_base = get_base,
+    .init_tensor = nullptr,
+    .memset_tensor = memset_tensor,
+    .set_tensor = set_tensor,
+    .get_tensor = get_tensor,
+    .set_tensor_2d = nullptr,
+    .get_tensor_2d = nullptr,
+    .cpy_tensor = cpy_tensor,
+    .clear = clear,
+    .reset = nullptr,
+};
+
+// --- the buffer type's functions
+
+const char* get_name(ggml_backend_buffer_type_t /*buft*/) { return "TURBO"; }
+
+ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
+  // At least one page, so that the base address is never null.
+  Result<Mapping> memory = Mapping::anonymous(std::max<std::size_t>(size, 4096));
+  if (!memory) {
+    log_line(GGML_LOG_LEVEL_ERROR, memory.error().message);
+    return nullptr;
+  }
+  auto context = std::make_unique<KvBuffer>(std::move(*memory));
+  return ggml_backend_buffer_init(buft, kBufferInterface, context.release(), size);
+}
+
+size_t get_alignment(ggml_backend_buffer_type_t /*buft*/) { return kAlignment; }
+
+size_t get_alloc_size(ggml_backend_buffer_type_t /*buft*/, const ggml_tensor* tensor) {
+  return CacheTensor::is_cache(tensor) ? expected_bytes(tensor) : ggml_nbytes(tensor);
+}
+
+bool is_host(ggml_backend_buffer_type_t /*buft*/) { return false; }
+
+}  // namespace
+
+ggml_backend_buffer_type* buffer_type() {
+  static ggml_backend_buffer_type type = {
+      .iface = {.get_name = get_name,
+                .alloc_buffer = alloc_buffer,
+                .alloc_buffer_n = nullptr,
+                .get_alignment = get_alignment,
+                .get_max_size = nullptr,
+                .get_alloc_size = get_alloc_size,
+                .get_alloc_size_n = nullptr,
+                .is_host = is_host},
+      .device = nullptr,
+      .context = nullptr,
+  };
+  return &type;
+}
+
+void set_scheme(const Scheme& scheme) { scheme_slot() = scheme; }
+const Scheme& current_scheme() { return scheme_slot(); }
+
+bool is_turbo_buffer(ggml_backend_buffer_t buffer) { return buffer->buft == buffer_type(); }
+
+const ggml_tensor* view_root(const ggml_tensor* tensor) {
+  while (tensor->view_src != nullptr) tensor = tensor->view_src;
+  return tensor;
+}
+
+bool is_in_cache(const ggml_tensor* tensor) {
+  const ggml_tensor* root = view_root(tensor);
+  return root->buffer != nullptr && is_turbo_buffer(root->buffer) && CacheTensor::is_cache(root);
+}
+
+CacheTensor* find_cache(const ggml_tensor* tensor) {
+  const ggml_tensor* root = view_root(tensor);
+  if (!is_in_cache(root) || root->buffer->size == 0 || root->data == nullptr) return nullptr;
+  std::unique_ptr<CacheTensor>& cache = context_of(root->buffer).caches[root->data];
+  if (!cache) cache = std::make_unique<CacheTensor>(root);
+  return cache.get();
+}
+
+std::size_t cache_offset(const ggml_tensor* tensor) {
+  std::size_t offset = 0;
+  for (; tensor->view_src != nullptr; tensor = tensor->view_src) offset += tensor->view_offs;
+  return offset;
+}
+
+}  // namespace slipstream::turbo

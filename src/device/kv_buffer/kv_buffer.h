@@ -1,0 +1,45 @@
+// The buffer type TURBO and its buffers.
+//
+// libllama puts two kinds of tensors into them: those of the KV cache, which become CacheTensors
+// with memory of their own, and the intermediate results of graphs, which lie in the buffer's
+// memory as in any host buffer. The buffer's size counts the cache at its compressed size: that is
+// what llama.cpp reports.
+//
+// Threads: as ggml uses buffers, one thread at a time per buffer.
+// Errors:  a null buffer when memory does not suffice, as ggml expects.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "base/mapping.h"
+#include "device/codec/scheme.h"
+#include "device/ggml_abi/ggml_abi.h"
+#include "device/kv_buffer/cache_tensor.h"
+
+namespace slipstream::turbo {
+
+struct KvBuffer {
+  Mapping memory;
+  // By the address of the tensor's data: graphs that arrive over RPC have new tensor objects.
+  std::map<const void*, std::unique_ptr<CacheTensor>> caches;
+};
+
+// The process has one; its `device` is filled in by the device.
+ggml_backend_buffer_type* buffer_type();
+// Sets what caches allocated from now on are sized for.
+void set_scheme(const Scheme& scheme);
+const Scheme& current_scheme();
+
+[[nodiscard]] bool is_turbo_buffer(ggml_backend_buffer_t buffer);
+
+// The tensor that a chain of views starts from.
+const ggml_tensor* view_root(const ggml_tensor* tensor);
+// Whether a tensor is, or views, a cache tensor in a buffer of ours.
+[[nodiscard]] bool is_in_cache(const ggml_tensor* tensor);
+// The CacheTensor behind such a tensor; null while the buffer has no memory (a dry run).
+CacheTensor* find_cache(const ggml_tensor* tensor);
+// Where a view starts in its cache, in bytes of the tensor's own type.
+std::size_t cache_offset(const ggml_tensor* tensor);
+
+}  // namespace slipstream::turbo

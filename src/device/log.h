@@ -1,0 +1,21 @@
+// The device's log: one line through ggml's callback, so that it appears where the host program's
+// lines do.
+//
+// Threads: thread-safe as far as the host's callback is.
+#pragma once
+
+#include <ggml.h>
+
+#include <format>
+#include <string>
+
+namespace slipstream::turbo {
+
+inline void log_line(ggml_log_level level, const std::string& text) {
+  ggml_log_callback callback = nullptr;
+  void* user_data = nullptr;
+  ggml_log_get(&callback, &user_data);
+  if (callback != nullptr) callback(level, std::format("turbo: {}\n", text).c_str(), user_data);
+}
+
+}  // namespace slipstream::turbo

@@ -1,0 +1,70 @@
+"""libggml-turbo.so as a plugin: what it exports, what it offers, what it says."""
+
+import os
+import re
+import subprocess
+import unittest
+
+import stock
+
+KEY_BYTES = {"f16": 16, "turbo8": 8.25, "turbo8v4": 8.25, "turbo4": 4.125, "turbo3": 3.125}
+
+
+def devices(scheme):
+    stdout, _ = stock.run("llama-bench", "--list-devices", scheme=scheme)
+    return stdout
+
+
+def kv_buffer_mib(scheme, n_tokens):
+    """The size of the KV buffer that llama.cpp reports, on the needle model."""
+    _, stderr = stock.run("llama-completion", "-m", stock.NEEDLE_MODEL, "-c", n_tokens, "-n", 1,
+                          "-p", "x", "-no-cnv", "-v", *stock.THREADS, scheme=scheme)
+    sizes = re.findall(r"(\w+) KV buffer size =\s+(\S+) MiB", stderr)
+    assert sizes, stderr[-2000:]
+    return sizes[-1][0], float(sizes[-1][1])
+
+
+class Plugin(unittest.TestCase):
+    def test_exports_its_two_entry_points_and_nothing_else(self):
+        symbols = subprocess.run(["nm", "-D", "--defined-only", os.environ["TURBO_PLUGIN"]],
+                                 capture_output=True, text=True, check=True).stdout
+        self.assertEqual({line.split()[-1] for line in symbols.splitlines()},
+                         {"ggml_backend_init", "ggml_backend_score"})
+
+    def test_without_a_scheme_there_is_no_device_and_one_line_says_how(self):
+        self.assertNotIn("TURBO", devices(""))
+        _, stderr = stock.run("llama-completion", "-m", stock.NEEDLE_MODEL, "-n", 1, "-p", "x",
+                              "-no-cnv", "-v", "-c", 256, scheme="")
+        self.assertEqual(stderr.count("turbo: loaded, and off"), 1)
+        self.assertIn("GGML_TURBO_KV=turbo8v4", stderr)
+
+    def test_with_a_scheme_there_is_one(self):
+        self.assertIn("TURBO0: CPU with a compressed KV cache", devices("turbo8v4"))
+
+    def test_a_scheme_that_does_not_exist_is_named_and_the_program_runs_on(self):
+        _, stderr = stock.run("llama-completion", "-m", stock.NEEDLE_MODEL, "-n", 1, "-p", "x",
+                              "-no-cnv", "-v", "-c", 256, scheme="turbo5")
+        self.assertIn("there is no scheme 'turbo5'", stderr)
+
+    def test_the_reported_cache_shrinks_by_the_schemes_ratio(self):
+        device, plain = kv_buffer_mib(None, 32768)
+        self.assertEqual(device, "CPU")
+        for scheme, at_least in (("turbo8", 1.9), ("turbo8v4", 2.5), ("turbo4", 3.8),
+                                 ("turbo3", 4.9)):
+            device, compressed = kv_buffer_mib(scheme, 32768)
+            self.assertEqual(device, "TURBO")
+            self.assertGreaterEqual(plain / compressed, at_least, scheme)
+
+    def test_test_backend_ops_passes_on_the_device(self):
+        for op, parameters in (("FLASH_ATTN_EXT", "hsk=128,.*kv=113,nb=(1|32),.*type_K=f16"),
+                               ("SET_ROWS", "type_dst=f16"), ("MUL_MAT", "type_a=q8_0.*m=16,n=1"),
+                               ("ROPE", "type=f32,ne_a=.128,32,2,1.,n_dims=128,mode=2")):
+            stdout, _ = stock.run(stock.libexec("test-backend-ops"), "test", "-b", "TURBO0", "-o",
+                                  op, "-p", parameters, scheme="turbo4")
+            n_passed, n_run = map(int, re.search(r"(\d+)/(\d+) tests passed", stdout).groups())
+            self.assertGreater(n_run, 0, op)
+            self.assertEqual(n_passed, n_run, op)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,91 @@
+"""Stock programs with our device: answers stay right, and every way of using the cache works."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+import stock
+
+NAMES = ("amber lantern", "silver river", "copper garden", "gentle harbor")
+
+
+def question(name):
+    text = stock.HAYSTACK.read_text()[:1500]
+    middle = text.find("\n", len(text) // 2)
+    return (f"{text[:middle]}\nWe met {name} today.\n{text[middle:]}\n"
+            f"What is the full name of {name.split()[0]}?")
+
+
+def complete(server, prompt, n_predict, **extra):
+    return server.post("/completion", {"prompt": prompt, "n_predict": n_predict, "temperature": 0,
+                                       "ignore_eos": True, "return_tokens": True, **extra})
+
+
+class Programs(unittest.TestCase):
+    def test_llama_server_finds_every_slots_own_fact(self):
+        for scheme in ("turbo8v4", "turbo4"):
+            for unified in ("-kvu", "-no-kvu"):
+                with stock.server(stock.NEEDLE_MODEL, "-c", 8192, "-np", 4, unified,
+                                  scheme=scheme) as server:
+                    for slot, name in enumerate(NAMES):
+                        reply = server.chat(question(name), id_slot=slot)
+                        answer = reply["choices"][0]["message"]["content"].strip()
+                        self.assertEqual(answer, f"It is {name}.", (scheme, unified))
+
+    def test_a_saved_slot_continues_as_it_would_have(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with stock.server(stock.NEEDLE_MODEL, "-c", 4096, "-np", 2, "--slot-save-path", folder,
+                              scheme="turbo4") as server:
+                prompt = question(NAMES[0])
+                first = complete(server, prompt, 8, id_slot=0, cache_prompt=True)
+                self.post_slot(server, 0, "save")
+                unbroken = complete(server, prompt, 8, id_slot=0, cache_prompt=True)
+                self.post_slot(server, 1, "restore")
+                restored = complete(server, prompt, 8, id_slot=1, cache_prompt=True)
+                self.assertEqual(restored["tokens"], unbroken["tokens"])
+                self.assertEqual(first["tokens"], unbroken["tokens"])
+                # It was taken from the restored cache, not computed anew.
+                self.assertLess(restored["timings"]["prompt_n"], 4)
+
+    @staticmethod
+    def post_slot(server, slot, action):
+        return server.post(f"/slots/{slot}?action={action}", {"filename": "slot.bin"})
+
+    def test_shifting_the_context_keeps_stocks_tokens(self):
+        """Past the window llama-server drops old cells and turns the keys of the rest."""
+        tokens = {}
+        for scheme in (None, "f16", "turbo8"):
+            with stock.server(stock.NEEDLE_MODEL, "-c", 256, "-np", 1, "--context-shift",
+                              "-t", "1", scheme=scheme) as server:
+                tokens[scheme] = complete(server, "The settings of the program are", 400,
+                                          n_keep=4)["tokens"]
+        self.assertEqual(len(tokens[None]), 400)
+        self.assertEqual(tokens["f16"], tokens[None])
+        self.assertEqual(len(tokens["turbo8"]), 400)
+        # The window is full after 250 tokens; what follows was read through shifted keys.
+        same = next((i for i, (a, b) in enumerate(zip(tokens["turbo8"], tokens[None])) if a != b),
+                    400)
+        self.assertGreater(same, 260)
+
+    def test_llama_batched_bench_runs_many_sequences(self):
+        for unified in ([], ["-kvu"]):
+            stdout, _ = stock.run("llama-batched-bench", "-m", stock.NEEDLE_MODEL, "-c", 4096,
+                                  "-npp", 64, "-ntg", 8, "-npl", "1,4", "-fa", "on", *unified,
+                                  "--output-format", "jsonl", *stock.THREADS, scheme="turbo4")
+            rows = [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
+            self.assertEqual([row["pl"] for row in rows], [1, 4])
+
+    def test_flash_attention_off_stays_plain_and_exact(self):
+        with tempfile.TemporaryDirectory() as folder:
+            files = {}
+            for scheme in (None, "turbo4"):
+                files[scheme] = pathlib.Path(folder) / f"{scheme}"
+                stock.run("llama-perplexity", "-m", stock.NEEDLE_MODEL, "-f", stock.HAYSTACK, "-c",
+                          256, "--chunks", 2, "-fa", "off", "-t", 1, "--kl-divergence-base",
+                          files[scheme], scheme=scheme)
+            self.assertEqual(files["turbo4"].read_bytes(), files[None].read_bytes())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,53 @@
+"""Our device in stock llama.cpp, on a fixture of a named shape: exact where nothing is compressed,
+close where it is.
+
+Usage: turbo_shape_test.py SHAPE (one ctest for each)
+"""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import stock
+
+SHAPE = sys.argv.pop()
+# One thread: stock's own results vary with the order in which threads add.
+TEXT = ["-f", stock.HAYSTACK, "-c", "512", "--chunks", "2", "-t", "1"]
+# Mean KL divergence allowed to turbo4 and turbo8: about twice what was measured.
+BOUNDS = {"gemma2": (0.07, 0.0003), "gemma3": (0.14, 0.0006), "bloom": (0.015, 0.0001),
+          "gpt-oss": (0.015, 0.0004), "qwen3moe": (0.012, 0.0004)}
+TURBO4_MAX, TURBO8_MAX = BOUNDS.get(SHAPE, (0.008, 0.0001))
+NOT_COMPRESSED = {"deepseek2"}
+
+
+class TurboShape(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.stock = cls.folder / "stock"
+        stock.logits(stock.model(SHAPE), cls.stock, *TEXT)
+
+    def test_nothing_compressed_is_bit_identical_to_stock(self):
+        for scheme in ("f16", "turbo0v0"):
+            ours = self.folder / scheme
+            stock.logits(stock.model(SHAPE), ours, *TEXT, scheme=scheme)
+            self.assertEqual(ours.read_bytes(), self.stock.read_bytes(), scheme)
+
+    def test_four_bits_are_close_and_really_four_bits(self):
+        mean, same = stock.kl_divergence(stock.model(SHAPE), self.stock, *TEXT, scheme="turbo4")
+        if SHAPE in NOT_COMPRESSED:
+            self.assertEqual(same, 1)
+            self.assertAlmostEqual(mean, 0, places=5)
+        else:
+            self.assertLess(mean, TURBO4_MAX)
+            self.assertGreater(mean, 1e-5)
+
+    def test_eight_bits_are_closer(self):
+        mean, same = stock.kl_divergence(stock.model(SHAPE), self.stock, *TEXT, scheme="turbo8")
+        self.assertLess(mean, TURBO8_MAX)
+        self.assertGreater(same, 0.97)
+
+
+if __name__ == "__main__":
+    unittest.main()
