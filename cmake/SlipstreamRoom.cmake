@@ -38,9 +38,9 @@ function(slipstream_program target)
 endfunction()
 
 # slipstream_unit_test(TARGET SOURCES file... LINK library...): GoogleTest cases, each one a ctest
-# with label "unit". Nothing outside developer mode.
+# with label "unit". Nothing where tests are not built.
 function(slipstream_unit_test target)
-  if(NOT SLIPSTREAM_DEVELOPER_MODE)
+  if(NOT SLIPSTREAM_TESTS)
     return()
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK")
