@@ -87,10 +87,9 @@ class TileReader {
           static_cast<std::size_t>(stream * cache_.n_cells() + cell) * cache_.row_bytes());
       ggml_fp16_to_fp32_row(row + head * head_dim_, vector.data(), head_dim_);
       for (std::size_t channel = 0; channel < vector.size(); ++channel) {
-        const bool key = cache_.side() == Side::kKey;
-        const std::size_t slot = key ? token : channel % kTileTokens;
-        const std::size_t position = key ? channel : channel / kTileTokens * kTileTokens + token;
-        tile[position * kTileTokens + slot] = vector[channel];
+        const auto [slot, position] =
+            place_in_tile(cache_.side(), static_cast<int>(token), static_cast<int>(channel));
+        tile[static_cast<std::size_t>(position * kTileTokens + slot)] = vector[channel];
       }
     }
   }

@@ -26,10 +26,9 @@ void expand_tile(Side side, int bits, std::span<const std::uint8_t> codes,
       first += n;
     }
     for (std::size_t channel = 0; channel < head_dim; ++channel) {
-      const bool key = side == Side::kKey;
-      const std::size_t slot = key ? token : channel % kTileTokens;
-      const std::size_t position = key ? channel : channel / kTileTokens * kTileTokens + token;
-      tile[position * kTileTokens + slot] = vector[channel];
+      const auto [slot, position] =
+          place_in_tile(side, static_cast<int>(token), static_cast<int>(channel));
+      tile[static_cast<std::size_t>(position * kTileTokens + slot)] = vector[channel];
     }
   }
 }

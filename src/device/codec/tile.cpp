@@ -59,9 +59,7 @@ void TileLayout::put(std::span<std::uint8_t> tile, int token,
   const int low_bits = bits_ == 3 ? 2 : bits_;
   const std::span high_plane = tile.subspan(plane_bytes(low_bits, head_dim_));
   for (int channel = 0; channel < head_dim_; ++channel) {
-    const bool key = side_ == Side::kKey;
-    const int slot = key ? token : channel % kTileTokens;
-    const int position = key ? channel : channel / kTileTokens * kTileTokens + token;
+    const auto [slot, position] = place_in_tile(side_, token, channel);
     const unsigned code = codes[static_cast<std::size_t>(channel)];
     put_bits(tile, low_bits, slot, position, code);
     if (bits_ == 3) put_bits(high_plane, 1, slot, position, code >> 2U);
@@ -73,9 +71,7 @@ void TileLayout::get(std::span<const std::uint8_t> tile, int token,
   const int low_bits = bits_ == 3 ? 2 : bits_;
   const std::span high_plane = tile.subspan(plane_bytes(low_bits, head_dim_));
   for (int channel = 0; channel < head_dim_; ++channel) {
-    const bool key = side_ == Side::kKey;
-    const int slot = key ? token : channel % kTileTokens;
-    const int position = key ? channel : channel / kTileTokens * kTileTokens + token;
+    const auto [slot, position] = place_in_tile(side_, token, channel);
     unsigned code = get_bits(tile, low_bits, slot, position);
     if (bits_ == 3) code |= get_bits(high_plane, 1, slot, position) << 2U;
     codes[static_cast<std::size_t>(channel)] = static_cast<std::uint8_t>(code);

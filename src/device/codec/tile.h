@@ -21,6 +21,15 @@ inline constexpr int kTileTokens = 16;
 
 enum class Side { kKey, kValue };
 
+struct TilePlace {
+  int slot;
+  int position;
+};
+constexpr TilePlace place_in_tile(Side side, int token, int channel) {
+  if (side == Side::kKey) return {.slot = token, .position = channel};
+  return {.slot = channel % kTileTokens, .position = channel / kTileTokens * kTileTokens + token};
+}
+
 class TileLayout {
  public:
   // bits: 2, 3, 4 or 8. head_dim: a multiple of 16.
