@@ -1,7 +1,8 @@
-# cmake --install: the program, the libraries of the rooms, and a package for find_package().
+# cmake --install: the program, the plugin, the libraries of the rooms, and a package for find_package().
 include(CMakePackageConfigHelpers)
 
 install(TARGETS slipstream RUNTIME)
+install(TARGETS ggml-turbo LIBRARY DESTINATION ${SLIPSTREAM_PLUGIN_DIR})
 install(TARGETS slipstream_base EXPORT slipstream-targets ARCHIVE
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/slipstream)
 install(EXPORT slipstream-targets NAMESPACE slipstream::

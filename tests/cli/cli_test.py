@@ -45,7 +45,8 @@ class Cli(unittest.TestCase):
         topics = [line[9:27].strip() for line in result.stdout.split("\n\n")[0].splitlines()
                   if "->" not in line]
         self.assertEqual(topics, ["cpu", "cpu features", "kernels", "memory", "memory speed",
-                                  "engine", "devices", "disk", "direct reads", "io_uring"])
+                                  "engine", "devices", "compressed KV", "disk", "direct reads", "io_uring"])
+        self.assertRegex(result.stdout, r"ok +compressed KV +\S+libggml-turbo.so")
         self.assertRegex(result.stdout.splitlines()[-1], r"^Ready\.")
 
     def test_doctor_advises_on_a_directory_that_is_not_there(self):

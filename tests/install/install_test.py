@@ -32,6 +32,10 @@ class Install(unittest.TestCase):
         self.assertTrue(version.startswith("slipstream "))
         self.assertTrue((self.prefix / "share" / "man" / "man1" / "slipstream.1").exists())
 
+    def test_the_program_finds_the_plugin_installed_with_it(self):
+        report = run(self.prefix / "bin" / "slipstream", "doctor").stdout
+        self.assertRegex(report, rf"ok +compressed KV +{self.prefix}/lib\S*/slipstream/libggml-turbo.so")
+
     def test_no_file_names_the_build_tree(self):
         for path in self.prefix.rglob("*.cmake"):
             self.assertNotIn(os.environ["SLIPSTREAM_BUILD"], path.read_text(), path)

@@ -69,7 +69,9 @@ TEST(Doctor, MemoryIsJudgedByWhatCanBeUsed) {
 EngineInfo tested_engine(std::vector<std::string> devices) {
   return {.ggml_version = kTestedGgmlVersion,
           .llama_version = kTestedLlamaVersion,
-          .device_names = std::move(devices)};
+          .device_names = std::move(devices),
+          .turbo_path = "/usr/lib/slipstream/libggml-turbo.so",
+          .turbo_refusal = ""};
 }
 
 TEST(Doctor, EngineWithoutACpuBackendIsMissing) {
@@ -83,6 +85,14 @@ TEST(Doctor, EngineNotesSlowBlasAndUntestedVersions) {
   EngineInfo other = tested_engine({"CPU"});
   other.ggml_version = "0.1.0";
   EXPECT_EQ(judge_engine(other).at(0).status, Status::kNote);
+}
+
+TEST(Doctor, EngineNotesAPluginThatRefuses) {
+  EngineInfo engine = tested_engine({"CPU"});
+  EXPECT_EQ(judge_engine(engine).at(2).status, Status::kGood);
+  engine.turbo_refusal = "turbo: written for another ggml";
+  EXPECT_EQ(judge_engine(engine).at(2).status, Status::kNote);
+  EXPECT_THAT(judge_engine(engine).at(2).value, HasSubstr("written for another ggml"));
 }
 
 // The probes run on the machine of the test: every one answers, and advice comes with every fault.

@@ -3,23 +3,52 @@
 #include <llama.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <format>
+#include <string_view>
 
 #include "cli/doctor/probes.h"
+#include "cli/plugin_path.h"
 #include "cli/version.h"
 
 namespace slipstream::doctor {
 namespace {
 
+// The registry reports each library it loads in ggml's log; the report says it better. The last
+// line is kept: it says why a plugin refused.
+std::string& last_log_line() {
+  static std::string line;
+  return line;
+}
+
+void keep_log_line(ggml_log_level /*level*/, const char* text, void* /*user_data*/) {
+  last_log_line() =
+      std::string_view(text).substr(0, std::string_view(text).find_last_not_of('\n') + 1);
+}
+
+void read_turbo(EngineInfo& engine) {
+  const Result<std::filesystem::path> plugin = find_turbo_plugin();
+  if (!plugin) {
+    engine.turbo_refusal = plugin.error().message;
+    return;
+  }
+  engine.turbo_path = plugin->string();
+  last_log_line().clear();
+  if (ggml_backend_load(plugin->c_str()) == nullptr) {
+    engine.turbo_refusal = last_log_line().empty() ? "ggml refused it" : last_log_line();
+  }
+}
+
 EngineInfo read_engine() {
-  // The registry reports each library it loads on standard error; the report says it better.
-  ggml_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
+  ggml_log_set(keep_log_line, nullptr);
   ggml_backend_load_all();
-  EngineInfo engine{
-      .ggml_version = ggml_version(), .llama_version = llama_version(), .device_names = {}};
+  EngineInfo engine;
+  engine.ggml_version = ggml_version();
+  engine.llama_version = llama_version();
   for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
     engine.device_names.emplace_back(ggml_backend_dev_name(ggml_backend_dev_get(i)));
   }
+  read_turbo(engine);
   return engine;
 }
 
@@ -62,10 +91,21 @@ Finding judge_devices(const EngineInfo& engine) {
   return {.status = Status::kGood, .topic = "devices", .value = names, .advice = ""};
 }
 
+Finding judge_turbo(const EngineInfo& engine) {
+  const bool usable = engine.turbo_refusal.empty();
+  return {.status = usable ? Status::kGood : Status::kNote,
+          .topic = "compressed KV",
+          .value = usable ? engine.turbo_path : "not available: " + engine.turbo_refusal,
+          .advice = usable ? ""
+                           : std::format("the cache stays f16: install {} beside this program, for "
+                                         "ggml {}",
+                                         kPluginName, kTestedGgmlVersion)};
+}
+
 }  // namespace
 
 std::vector<Finding> judge_engine(const EngineInfo& engine) {
-  return {judge_versions(engine), judge_devices(engine)};
+  return {judge_versions(engine), judge_devices(engine), judge_turbo(engine)};
 }
 
 std::vector<Finding> probe_engine() { return judge_engine(read_engine()); }

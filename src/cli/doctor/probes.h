@@ -43,7 +43,9 @@ Finding judge_memory(const MemoryInfo& memory);
 struct EngineInfo {
   std::string ggml_version;
   std::string llama_version;
-  std::vector<std::string> device_names;  // "CPU", "BLAS", "TURBO0", ...
+  std::vector<std::string> device_names;  // "CPU", "BLAS", ...
+  std::string turbo_path;                 // of the plugin for the compressed KV cache; may be empty
+  std::string turbo_refusal;              // why it cannot be used; empty if it can
 };
 std::vector<Finding> judge_engine(const EngineInfo& engine);
 

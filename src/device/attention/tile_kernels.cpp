@@ -42,10 +42,10 @@ Table make_table(int bits) {
 // Four positions of a word, in its four bytes: one row of the tile each.
 template <int kBits, class V>
 HWY_INLINE void store_positions(Side side, V words, std::size_t position, std::size_t slot,
-                                const float* HWY_RESTRICT all_scales, float* HWY_RESTRICT tile) {
+                                std::size_t per_scale, const float* HWY_RESTRICT all_scales,
+                                float* HWY_RESTRICT tile) {
   // Four positions share a scale's part of the vector: its parts begin at multiples of 16.
-  const float* HWY_RESTRICT scales =
-      all_scales + scale_of_channel(kBits, static_cast<int>(position)) * kTileTokens;
+  const float* HWY_RESTRICT scales = all_scales + position / per_scale * kTileTokens;
   const Floats df;
   const auto store = [&](auto byte, std::size_t j) HWY_ATTR {
     const auto values = hn::ConvertTo(df, byte);
@@ -75,6 +75,8 @@ void expand(Side side, const std::uint8_t* HWY_RESTRICT codes, const float* HWY_
                                             static_cast<const std::int8_t*>(centroid_bytes.bytes)));
   const std::uint8_t* HWY_RESTRICT high = codes + plane_bytes(kLowBits, static_cast<int>(head_dim));
   const std::size_t n_lanes = hn::Lanes(dw);
+  const auto per_scale =
+      static_cast<std::size_t>(channels_per_scale(side, kBits, static_cast<int>(head_dim)));
   for (std::size_t slot = 0; slot < kTileTokens; slot += n_lanes) {
     for (std::size_t start = 0; start < head_dim; start += kPerWord) {
       const auto low = hn::LoadU(db, codes + start / kPerWord * 64 + slot * 4);
@@ -99,7 +101,8 @@ void expand(Side side, const std::uint8_t* HWY_RESTRICT codes, const float* HWY_
           }
           bytes = hn::TableLookupBytes(table, code);
         }
-        store_positions<kBits>(side, hn::BitCast(dw, bytes), start + 4 * k, slot, scales, tile);
+        store_positions<kBits>(side, hn::BitCast(dw, bytes), start + 4 * k, slot, per_scale, scales,
+                               tile);
       }
     }
   }
@@ -109,10 +112,11 @@ void ExpandTile(Side side, int bits, const std::uint8_t* codes, const std::uint1
                 std::size_t head_dim, float* tile) {
   const Floats df;
   const Halfs dh;
-  constexpr int kScalesMax = n_scales(8, 1024) * kTileTokens;
+  constexpr int kScalesMax = n_scales(Side::kKey, 8, 1024) * kTileTokens;
   alignas(64) float scales[kScalesMax] = {};
   alignas(64) hwy::float16_t halfs[kScalesMax];
-  const auto n = static_cast<std::size_t>(n_scales(bits, static_cast<int>(head_dim)) * kTileTokens);
+  const auto n =
+      static_cast<std::size_t>(n_scales(side, bits, static_cast<int>(head_dim)) * kTileTokens);
   std::memcpy(halfs, scales_f16, n * sizeof(halfs[0]));
   for (std::size_t i = 0; i < n; i += hn::Lanes(df)) {
     hn::Store(hn::PromoteTo(df, hn::LoadU(dh, halfs + i)), df, scales + i);

@@ -12,15 +12,15 @@ void expand_tile(Side side, int bits, std::span<const std::uint8_t> codes,
                  std::span<const std::uint16_t> scales, std::span<float> tile) {
   const std::size_t head_dim = tile.size() / kTileTokens;
   const TileLayout layout(side, bits, static_cast<int>(head_dim));
+  const auto per_scale =
+      static_cast<std::size_t>(channels_per_scale(side, bits, static_cast<int>(head_dim)));
   std::vector<std::uint8_t> token_codes(head_dim);
   std::vector<float> vector(head_dim);
   for (std::size_t token = 0; token < kTileTokens; ++token) {
     layout.get(codes, static_cast<int>(token), token_codes);
     for (std::size_t first = 0; first < head_dim;) {
-      const auto scale = static_cast<std::size_t>(scale_of_channel(bits, static_cast<int>(first)));
-      const std::size_t n =
-          bits == 8 ? std::min<std::size_t>(kChannelsPerScale8, head_dim - first) : head_dim;
-      decode(bits, scales[scale * kTileTokens + token],
+      const std::size_t n = std::min(per_scale, head_dim - first);
+      decode(bits, scales[first / per_scale * kTileTokens + token],
              std::span<const std::uint8_t>(token_codes).subspan(first, n),
              std::span(vector).subspan(first, n));
       first += n;

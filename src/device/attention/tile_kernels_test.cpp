@@ -64,7 +64,7 @@ TEST_P(TileKernels, ExpandAsTheReferenceDoes) {
   const TileLayout layout(side, bits, head_dim);
   std::mt19937 random(3);
   Guarded code_memory(layout.code_bytes());
-  const auto n = static_cast<std::size_t>(n_scales(bits, head_dim) * kTileTokens);
+  const auto n = static_cast<std::size_t>(n_scales(side, bits, head_dim) * kTileTokens);
   Guarded scale_memory(n * sizeof(std::uint16_t));
   Guarded tile_memory(static_cast<std::size_t>(head_dim * kTileTokens) * sizeof(float));
   const std::span codes = code_memory.as<std::uint8_t>();

@@ -50,15 +50,16 @@ class TileLayout {
   std::size_t code_bytes_;
 };
 
-// How many scales a vector has: one, except that 8-bit codes have one for every 64 channels. Their
-// error grows with the largest number under a scale, and at 8 bits that is worth a quarter bit.
-inline constexpr int kChannelsPerScale8 = 64;
-constexpr int n_scales(int bits, int head_dim) {
-  return bits == 8 ? (head_dim + kChannelsPerScale8 - 1) / kChannelsPerScale8 : 1;
+// How many channels share a scale: all of a vector, but fewer at 8 bits, where the error is set by
+// the largest number under a scale. Keys gain more by it than values.
+constexpr int channels_per_scale(Side side, int bits, int head_dim) {
+  if (bits != 8) return head_dim;
+  return side == Side::kKey ? 32 : 64;
 }
-// The scales of a tile are f16, [scale][token]: this one is for the position (or channel) given.
-constexpr int scale_of_channel(int bits, int channel) {
-  return bits == 8 ? channel / kChannelsPerScale8 : 0;
+// The scales of a tile are f16, [scale][token].
+constexpr int n_scales(Side side, int bits, int head_dim) {
+  const int per_scale = channels_per_scale(side, bits, head_dim);
+  return (head_dim + per_scale - 1) / per_scale;
 }
 
 // Bytes of one plane of 1, 2, 4 or 8 bits: what a tile of head_dim positions takes.

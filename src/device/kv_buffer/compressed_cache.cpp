@@ -25,7 +25,7 @@ std::size_t codes_bytes_of_head(const CacheShape& shape) {
 }
 
 std::size_t n_scales_of_tile(const CacheShape& shape) {
-  return static_cast<std::size_t>(n_scales(shape.bits, shape.head_dim) * kTileTokens);
+  return static_cast<std::size_t>(n_scales(shape.side, shape.bits, shape.head_dim) * kTileTokens);
 }
 
 std::size_t bytes_of_head(const CacheShape& shape) {
@@ -36,10 +36,11 @@ std::size_t bytes_of_head(const CacheShape& shape) {
 
 // The part of a vector that its i-th scale is for.
 template <typename T>
-std::span<T> scale_part(std::span<T> vector, int bits, int i) {
-  if (bits != 8) return vector;
-  const auto first = static_cast<std::size_t>(i * kChannelsPerScale8);
-  return vector.subspan(first, std::min<std::size_t>(kChannelsPerScale8, vector.size() - first));
+std::span<T> scale_part(std::span<T> vector, const CacheShape& shape, int i) {
+  const auto n =
+      static_cast<std::size_t>(channels_per_scale(shape.side, shape.bits, shape.head_dim));
+  const std::size_t first = static_cast<std::size_t>(i) * n;
+  return vector.subspan(first, std::min(n, vector.size() - first));
 }
 
 }  // namespace
@@ -153,10 +154,9 @@ void CompressedCache::write(std::int64_t row, std::int64_t head, std::span<const
   rotation_.forward(x);
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
   std::uint16_t* scale = token_scales(row, head);
-  for (int i = 0; i < n_scales(shape_.bits, shape_.head_dim); ++i) {
-    scale[i * kTileTokens] =
-        encode(shape_.bits, scale_part(std::span<const float>(x), shape_.bits, i),
-               scale_part(c, shape_.bits, i));
+  for (int i = 0; i < n_scales(shape_.side, shape_.bits, shape_.head_dim); ++i) {
+    scale[i * kTileTokens] = encode(shape_.bits, scale_part(std::span<const float>(x), shape_, i),
+                                    scale_part(c, shape_, i));
   }
   layout_.put(tile_codes(row, head), token, c);
 }
@@ -167,10 +167,9 @@ void CompressedCache::read(std::int64_t row, std::int64_t head, std::span<float>
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
   layout_.get(tile_codes(row, head), token, c);
   const std::uint16_t* scale = token_scales(row, head);
-  for (int i = 0; i < n_scales(shape_.bits, shape_.head_dim); ++i) {
+  for (int i = 0; i < n_scales(shape_.side, shape_.bits, shape_.head_dim); ++i) {
     decode(shape_.bits, scale[i * kTileTokens],
-           scale_part(std::span<const std::uint8_t>(c), shape_.bits, i),
-           scale_part(vector, shape_.bits, i));
+           scale_part(std::span<const std::uint8_t>(c), shape_, i), scale_part(vector, shape_, i));
   }
   rotation_.inverse(vector);
   std::ranges::transform(vector, centre(head), vector.begin(), std::plus<>());
