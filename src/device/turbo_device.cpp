@@ -12,6 +12,7 @@
 #include <format>
 #include <string_view>
 
+#include "device/attention/kernel_choice.h"
 #include "device/codec/scheme.h"
 #include "device/ggml_abi/ggml_abi.h"
 #include "device/ggml_abi/probe.h"
@@ -201,6 +202,12 @@ ggml_backend_reg_t init() {
   if (const Result<void> probed = probe_ggml(ggml_version()); !probed) {
     log_line(GGML_LOG_LEVEL_ERROR, probed.error().message);
     return nullptr;
+  }
+  if (const char* kernels = std::getenv("GGML_TURBO_KERNELS"); kernels != nullptr) {
+    if (const Result<void> limited = limit_kernels(kernels); !limited) {
+      log_line(GGML_LOG_LEVEL_ERROR, limited.error().message);
+      return nullptr;
+    }
   }
   buffer_type()->device = &device;
   const char* scheme = std::getenv("GGML_TURBO_KV");

@@ -1,19 +1,27 @@
 #include "device/attention/attention.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <vector>
 
-#include "device/attention/tile_kernels.h"
+#include "device/attention/amx.h"
+#include "device/attention/chunk_kernels.h"
+#include "device/attention/kernel_choice.h"
+#include "device/attention/scratch.h"
+#include "device/codec/codec_kernels.h"
 #include "device/kv_buffer/kv_buffer.h"
 
 namespace slipstream::turbo {
 namespace {
 
-constexpr std::int64_t kQueryBlock = 16;  // query rows that share one expansion of a tile
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+// From so many rows on, AMX's sixteen at once are quicker than one after the other.
+constexpr int kRowsForAmx = 4;
+// AMX reads and writes rows in groups of sixteen.
+constexpr std::size_t kRowsPadding = 16;
+constexpr std::size_t kRowAlignment = 64;
 
 struct Params {
   float scale;
@@ -48,214 +56,482 @@ float slope_of(float max_bias, std::int64_t head, std::int64_t n_heads) {
                                 : std::pow(m1, static_cast<double>(2 * (head - n_log2) + 1)));
 }
 
-// Tiles of one head of one stream, from codes or from plain f16 rows.
-class TileReader {
- public:
-  TileReader(CacheTensor& cache, int head_dim) : cache_(cache), head_dim_(head_dim) {}
+std::size_t padded(std::size_t n, std::size_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
-  // Null where the rows are plain: then nothing is rotated.
-  [[nodiscard]] const Rotation* rotation() const {
-    const CompressedCache* compressed = cache_.compressed();
-    return compressed == nullptr ? nullptr : &compressed->rotation();
-  }
-
-  // What every row of the head has in common and the tiles leave out.
-  [[nodiscard]] std::span<const float> centre(std::int64_t head) const {
-    const CompressedCache* compressed = cache_.compressed();
-    return compressed == nullptr ? std::span<const float>() : compressed->centre(head);
-  }
-
-  void expand(std::int64_t stream, std::int64_t head, std::int64_t tile_idx,
-              std::span<float> tile) const {
-    if (const CompressedCache* cache = cache_.compressed(); cache != nullptr) {
-      expand_tile(cache->shape().side, cache->shape().bits, cache->codes(stream, head, tile_idx),
-                  cache->scales(stream, head, tile_idx), tile);
-    } else {
-      expand_plain(stream, head, tile_idx, tile);
-    }
-  }
-
- private:
-  void expand_plain(std::int64_t stream, std::int64_t head, std::int64_t tile_idx,
-                    std::span<float> tile) const {
-    std::vector<float> vector(static_cast<std::size_t>(head_dim_));
-    for (std::size_t token = 0; token < kTileTokens; ++token) {
-      const std::int64_t cell = tile_idx * kTileTokens + static_cast<std::int64_t>(token);
-      if (cell >= cache_.n_cells()) break;  // masked by the caller
-      const auto* row = reinterpret_cast<const ggml_fp16_t*>(
-          cache_.plain() +
-          static_cast<std::size_t>(stream * cache_.n_cells() + cell) * cache_.row_bytes());
-      ggml_fp16_to_fp32_row(row + head * head_dim_, vector.data(), head_dim_);
-      for (std::size_t channel = 0; channel < vector.size(); ++channel) {
-        const auto [slot, position] =
-            place_in_tile(cache_.side(), static_cast<int>(token), static_cast<int>(channel));
-        tile[static_cast<std::size_t>(position * kTileTokens + slot)] = vector[channel];
-      }
-    }
-  }
-
-  CacheTensor& cache_;
-  int head_dim_;
+// 64 tokens of one head of one stream.
+struct Chunk {
+  std::int64_t stream;
+  std::int64_t head;
+  int idx;
+  int n_tokens;
+  [[nodiscard]] int n_tiles() const { return (n_tokens + kTileTokens - 1) / kTileTokens; }
 };
 
-// One query of the block: its head's slope, its mask row, and the softmax so far.
+// One side of the cache of one layer, as the kernels want it.
+struct CacheSide {
+  CacheTensor* tensor;
+  const CompressedCache* cache;  // null: plain f16 rows
+  int head_dim;
+  int bits = 0;
+  int n_parts = 1;  // of a vector, with a scale each
+  int part_channels = 0;
+
+  CacheSide(CacheTensor* side, int dim) : tensor(side), cache(side->compressed()), head_dim(dim) {
+    if (cache == nullptr) return;
+    bits = cache->shape().bits;
+    n_parts = n_scales(side->side(), bits, dim);
+    part_channels = channels_per_scale(side->side(), bits, dim);
+  }
+
+  [[nodiscard]] int channels_of_part(int part) const {
+    return std::min(part_channels, head_dim - part * part_channels);
+  }
+  [[nodiscard]] std::int64_t first_tile(const Chunk& chunk) const {
+    return static_cast<std::int64_t>(chunk.idx) * kChunkTiles;
+  }
+  [[nodiscard]] const std::uint8_t* codes(const Chunk& chunk) const {
+    return cache->codes(chunk.stream, chunk.head, first_tile(chunk)).data();
+  }
+  [[nodiscard]] const std::uint16_t* scales(const Chunk& chunk) const {
+    return cache->scales(chunk.stream, chunk.head, first_tile(chunk)).data();
+  }
+  [[nodiscard]] const std::uint16_t* plain_rows(const Chunk& chunk) const {
+    const std::int64_t row =
+        chunk.stream * tensor->n_cells() + static_cast<std::int64_t>(chunk.idx) * kChunkTokens;
+    return reinterpret_cast<const std::uint16_t*>(tensor->plain() + static_cast<std::size_t>(row) *
+                                                                        tensor->row_bytes()) +
+           chunk.head * head_dim;
+  }
+  [[nodiscard]] std::size_t plain_stride() const {
+    return tensor->row_bytes() / sizeof(std::uint16_t);
+  }
+};
+
+// What a thread needs beside the stack, kept from call to call.
+struct Workspace {
+  Scratch<std::uint8_t> key_bytes;
+  Scratch<std::int8_t> value_bytes;
+  Scratch<float> key_scales;
+  Scratch<float> value_scales;
+  Scratch<std::int8_t> query_digits;
+  Scratch<std::uint8_t> weight_digits;
+  Scratch<std::int32_t> products;
+  Scratch<float> scores;
+  Scratch<float> vectors;
+  Scratch<float> outputs;
+  Scratch<float> bias;
+  Scratch<std::int32_t> offsets;
+};
+
+Workspace& thread_workspace() {
+  thread_local Workspace workspace;
+  return workspace;
+}
+
 struct Query {
   std::int64_t row;
   std::int64_t head;
-  float slope;
-  const ggml_fp16_t* mask;  // null: everything is seen
-  float centre_score;       // the query's product with the centre of the keys
-  float max;
-  float sum;
-  std::span<float> vector;
-  std::span<float> output;
+  const std::uint16_t* mask;  // null: everything is seen
+  const Sight* sights;
 };
 
-class BlockAttention {
+constexpr std::size_t kQueriesMax = std::max(kBlockQueries, kGroupMax);
+
+class PieceAttention {
  public:
-  explicit BlockAttention(const AttentionTask& task)
+  PieceAttention(const AttentionTask& task, const Piece& piece, Workspace& space)
       : op_(task.op),
         params_(params_of(task.op)),
-        key_dim_(static_cast<int>(task.op->src[0]->ne[0])),
-        value_dim_(static_cast<int>(task.op->src[2]->ne[0])),
-        keys_(*task.keys, key_dim_),
-        values_(*task.values, value_dim_),
-        first_stream_(task.first_stream) {}
+        keys_(task.keys, static_cast<int>(task.op->src[0]->ne[0])),
+        values_(task.values, static_cast<int>(task.op->src[2]->ne[0])),
+        first_stream_(task.first_stream),
+        plan_(*task.plan),
+        piece_(piece),
+        space_(space),
+        with_amx_(use_amx()) {}
 
-  void run(std::int64_t stream, std::int64_t kv_head, std::int64_t first_row,
-           std::int64_t last_row) {
-    start(stream, kv_head, first_row, last_row);
+  void run() {
+    prepare();
     const std::int64_t n_cells = op_->src[1]->ne[1];
-    for (std::int64_t tile = 0; tile * kTileTokens < n_cells; ++tile) {
-      step(stream, kv_head, tile,
-           std::min<std::int64_t>(kTileTokens, n_cells - tile * kTileTokens));
+    for (int idx = piece_.first_chunk; idx < piece_.end_chunk; ++idx) {
+      const std::int64_t first = static_cast<std::int64_t>(idx) * kChunkTokens;
+      look_at(
+          {.stream = first_stream_ + piece_.stream,
+           .head = piece_.kv_head,
+           .idx = idx,
+           .n_tokens = static_cast<int>(std::min<std::int64_t>(kChunkTokens, n_cells - first))});
     }
-    for (Query& query : queries_) finish(query, stream, kv_head);
+    if (piece_.split >= 0) {
+      keep_part();
+    } else {
+      for (std::size_t q = 0; q < n_queries_; ++q) finish(q);
+    }
   }
 
  private:
-  void start(std::int64_t stream, std::int64_t kv_head, std::int64_t first_row,
-             std::int64_t last_row) {
+  // --- queries
+
+  void prepare() {
     const ggml_tensor* q = op_->src[0];
-    const ggml_tensor* mask = op_->src[3];
     const std::int64_t group = q->ne[2] / op_->src[1]->ne[2];
-    const auto n_queries = static_cast<std::size_t>((last_row - first_row) * group);
-    queries_.clear();
-    vectors_.assign(n_queries * static_cast<std::size_t>(key_dim_), 0);
-    outputs_.assign(n_queries * static_cast<std::size_t>(value_dim_), 0);
-    for (std::int64_t row = first_row; row < last_row; ++row) {
-      for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-        const std::size_t i = queries_.size();
-        Query query{.row = row,
-                    .head = head,
-                    .slope = slope_of(params_.max_bias, head, q->ne[2]),
-                    .mask = mask == nullptr ? nullptr
-                                            : at<const ggml_fp16_t>(mask, row, head % mask->ne[2],
-                                                                    stream % mask->ne[3]),
-                    .centre_score = 0,
-                    .max = kMinusInfinity,
-                    .sum = 0,
-                    .vector = slice(vectors_, i, key_dim_),
-                    .output = slice(outputs_, i, value_dim_)};
-        std::memcpy(query.vector.data(), at<const float>(q, row, head, stream),
-                    query.vector.size_bytes());
-        for (std::size_t c = 0; const float centre : keys_.centre(kv_head)) {
-          query.centre_score += query.vector[c++] * centre;
+    n_queries_ = static_cast<std::size_t>(piece_.n_rows * group);
+    const auto key_dim = static_cast<std::size_t>(keys_.head_dim);
+    const auto value_dim = static_cast<std::size_t>(values_.head_dim);
+    const std::size_t n_padded = padded(n_queries_, kRowsPadding);
+    digit_stride_ = padded(key_dim, kRowAlignment);
+    vectors_ = space_.vectors.get(n_padded * key_dim);
+    outputs_ = space_.outputs.get(n_padded * value_dim);
+    scores_ = space_.scores.get(n_padded * kChunkTokens);
+    bias_ = space_.bias.get(n_padded * kChunkTokens);
+    std::fill_n(outputs_, n_queries_ * value_dim, 0.0F);
+    if (keys_.cache != nullptr) {
+      // A run of queries may begin anywhere, and AMX reads on to the end of its sixteenth row.
+      const std::size_t n_rows = n_queries_ * 2 + kRowsPadding;
+      digits_ = space_.query_digits.get(n_rows * digit_stride_);
+      offsets_ = space_.offsets.get(n_queries_ * static_cast<std::size_t>(keys_.n_parts));
+    }
+    products_ = space_.products.get(padded(n_queries_ * 2, kRowsPadding) *
+                                    std::max<std::size_t>(kChunkTokens, value_dim));
+    for (std::size_t i = 0; i < n_queries_; ++i) {
+      const std::int64_t row = piece_.first_row + static_cast<std::int64_t>(i) / group;
+      const std::int64_t head = piece_.kv_head * group + static_cast<std::int64_t>(i) % group;
+      prepare(i, row, head);
+    }
+  }
+
+  void prepare(std::size_t i, std::int64_t row, std::int64_t head) {
+    const ggml_tensor* mask = op_->src[3];
+    queries_[i] = {.row = row,
+                   .head = head,
+                   .mask = mask == nullptr ? nullptr
+                                           : at<const std::uint16_t>(mask, row, head % mask->ne[2],
+                                                                     piece_.stream % mask->ne[3]),
+                   .sights = plan_.work().mask_chunks().row(row, head, piece_.stream)};
+    max_[i] = kMinusInfinity;
+    sum_[i] = 0;
+    slope_[i] = slope_of(params_.max_bias, head, op_->src[0]->ne[2]);
+    centre_score_[i] = 0;
+    const std::span vector(vectors_ + i * static_cast<std::size_t>(keys_.head_dim),
+                           static_cast<std::size_t>(keys_.head_dim));
+    std::memcpy(vector.data(), at<const float>(op_->src[0], row, head, piece_.stream),
+                vector.size_bytes());
+    if (keys_.cache == nullptr) return;
+    for (std::size_t c = 0; const float centre : keys_.cache->centre(piece_.kv_head)) {
+      centre_score_[i] += vector[c++] * centre;
+    }
+    rotate_fast(keys_.cache->rotation(), vector);
+    make_digits(i, vector);
+  }
+
+  // A query to integers: digits of 8 bits, with zeroes behind.
+  void make_digits(std::size_t i, std::span<const float> vector) {
+    float peak = 0;
+    for (const float value : vector) peak = std::max(peak, std::abs(value));
+    const bool two = n_digits(keys_.bits) == 2;
+    const float most = two ? kQueryMax2 : kQueryMax1;
+    factor_[i] = peak / most;
+    const float per_step = peak > 0 ? most / peak : 0;
+    std::int8_t* high = digits_ + i * (two ? 2 : 1) * digit_stride_;
+    std::int8_t* low = high + digit_stride_;
+    std::memset(high, 0, digit_stride_ * (two ? 2 : 1));
+    std::int32_t* offsets = offsets_ + i * static_cast<std::size_t>(keys_.n_parts);
+    std::fill_n(offsets, keys_.n_parts, 0);
+    const auto part_channels = static_cast<std::size_t>(keys_.part_channels);
+    for (std::size_t c = 0; c < vector.size(); ++c) {
+      const auto steps = static_cast<std::int32_t>(std::nearbyint(vector[c] * per_step));
+      // Keys are stored as level + 128.
+      offsets[c / part_channels] -= 128 * steps;
+      if (two) {
+        const std::int32_t high_digit = (steps + 64) >> kQueryDigitShift;
+        high[c] = static_cast<std::int8_t>(high_digit);
+        low[c] = static_cast<std::int8_t>(steps - (high_digit << kQueryDigitShift));
+      } else {
+        high[c] = static_cast<std::int8_t>(steps);
+      }
+    }
+  }
+
+  // --- one chunk
+
+  // Calls part(first, n) for the queries, next to each other, that see something of the chunk.
+  template <typename Part>
+  void for_seeing(int chunk, const Part& part) const {
+    for (std::size_t first = 0; first < n_queries_; ++first) {
+      if (queries_[first].sights[chunk] == Sight::kNothing) continue;
+      std::size_t end = first + 1;
+      while (end < n_queries_ && queries_[end].sights[chunk] != Sight::kNothing) ++end;
+      part(first, end - first);
+      first = end;
+    }
+  }
+
+  void look_at(const Chunk& chunk) {
+    bool seen = false;
+    for_seeing(chunk.idx, [&](std::size_t first, std::size_t n) {
+      if (!seen) load_keys(chunk);  // only now: what no query sees is never expanded
+      seen = true;
+      read_mask(chunk, first, n);
+      score(chunk, first, n);
+      soften({.scores = scores_ + first * kChunkTokens,
+              .bias = bias_rows_ + first,
+              .slope = slope_ + first,
+              .scale = params_.scale,
+              .softcap = params_.softcap,
+              .n_tokens = chunk.n_tokens,
+              .n_queries = static_cast<int>(n),
+              .max = max_ + first,
+              .sum = sum_ + first,
+              .rescale = rescale_ + first});
+    });
+    if (!seen) return;
+    load_values(chunk);
+    for_seeing(chunk.idx, [&](std::size_t first, std::size_t n) { add(chunk, first, n); });
+  }
+
+  // Where a query sees only some of the chunk, what its mask adds to each score.
+  void read_mask(const Chunk& chunk, std::size_t first, std::size_t n) {
+    for (std::size_t q = first; q < first + n; ++q) {
+      if (queries_[q].sights[chunk.idx] == Sight::kEverything) {
+        bias_rows_[q] = nullptr;
+      } else if (q > first && queries_[q].mask == queries_[q - 1].mask) {
+        bias_rows_[q] = bias_rows_[q - 1];  // another head of the same row
+      } else {
+        const std::uint16_t* cells =
+            queries_[q].mask + static_cast<std::ptrdiff_t>(chunk.idx) * kChunkTokens;
+        std::uint16_t padded_cells[kChunkTokens] = {};
+        if (chunk.n_tokens < kChunkTokens) {
+          std::copy_n(cells, chunk.n_tokens, padded_cells);
+          cells = padded_cells;
         }
-        if (keys_.rotation() != nullptr) keys_.rotation()->forward(query.vector);
-        queries_.push_back(query);
+        float* bias = bias_ + q * kChunkTokens;
+        load_scales(cells, kChunkTokens, bias);
+        bias_rows_[q] = bias;
       }
     }
   }
 
-  // The mask of one query for one tile as numbers to add; false if it sees none of the tile.
-  bool read_mask(const Query& query, std::int64_t tile, std::int64_t n_cells,
-                 std::span<float, kTileTokens> bias) const {
-    bool any = false;
-    for (std::int64_t i = 0; i < kTileTokens; ++i) {
-      float value = 0;
-      if (i >= n_cells) {
-        value = kMinusInfinity;
-      } else if (query.mask != nullptr) {
-        value = query.slope * ggml_fp16_to_fp32(query.mask[tile * kTileTokens + i]);
-      }
-      bias[static_cast<std::size_t>(i)] = value;
-      any = any || value != kMinusInfinity;
+  void load_keys(const Chunk& chunk) {
+    if (keys_.cache == nullptr) return;
+    const std::uint8_t* codes = keys_.codes(chunk);
+    if (keys_.bits == 8) {
+      key_bytes_ = codes;  // they are what expansion would give
+    } else {
+      std::uint8_t* bytes = space_.key_bytes.get(expanded_bytes(keys_.head_dim) + kReadPast);
+      expand_keys(keys_.bits, keys_.head_dim, codes, chunk.n_tiles(), bytes);
+      key_bytes_ = bytes;
     }
-    return any;
+    const int n_halfs = chunk.n_tiles() * keys_.n_parts * kTileTokens;
+    key_scales_ = space_.key_scales.get(static_cast<std::size_t>(kChunkTokens) *
+                                        static_cast<std::size_t>(keys_.n_parts));
+    load_scales(keys_.scales(chunk), n_halfs, key_scales_);
   }
 
-  void step(std::int64_t stream, std::int64_t kv_head, std::int64_t tile, std::int64_t n_cells) {
-    bool expanded = false;
-    for (Query& query : queries_) {
-      alignas(64) float bias_data[kTileTokens];
-      alignas(64) float score_data[kTileTokens];
-      const std::span<float, kTileTokens> bias(bias_data);
-      const std::span<float, kTileTokens> scores(score_data);
-      if (!read_mask(query, tile, n_cells, bias)) continue;
-      if (!expanded) {  // only now: a tile that no query of the block sees is never expanded
-        key_tile_.resize(static_cast<std::size_t>(key_dim_ * kTileTokens));
-        value_tile_.resize(static_cast<std::size_t>(value_dim_ * kTileTokens));
-        keys_.expand(first_stream_ + stream, kv_head, tile, key_tile_);
-        values_.expand(first_stream_ + stream, kv_head, tile, value_tile_);
-        expanded = true;
+  void load_values(const Chunk& chunk) {
+    if (values_.cache == nullptr) return;
+    value_bytes_ = space_.value_bytes.get(expanded_bytes(values_.head_dim));
+    expand_values(values_.bits, values_.head_dim, values_.codes(chunk), chunk.n_tiles(),
+                  value_bytes_);
+    const int n_halfs = chunk.n_tiles() * values_.n_parts * kTileTokens;
+    value_scales_ = space_.value_scales.get(static_cast<std::size_t>(kChunkTokens) *
+                                            static_cast<std::size_t>(values_.n_parts));
+    load_scales(values_.scales(chunk), n_halfs, value_scales_);
+  }
+
+  void score(const Chunk& chunk, std::size_t first, std::size_t n) {
+    if (keys_.cache == nullptr) {
+      for (std::size_t q = first; q < first + n; ++q) {
+        score_plain(keys_.plain_rows(chunk), keys_.plain_stride(), chunk.n_tokens,
+                    vectors_ + q * static_cast<std::size_t>(keys_.head_dim), keys_.head_dim,
+                    scores_ + q * kChunkTokens);
       }
-      score_tile(query.vector, key_tile_, scores);
-      float tile_max = kMinusInfinity;
-      for (std::size_t i = 0; i < kTileTokens; ++i) {
-        float score = (scores[i] + query.centre_score) * params_.scale;
-        if (params_.softcap != 0) score = params_.softcap * std::tanh(score);
-        scores[i] = score + bias[i];
-        tile_max = std::max(tile_max, scores[i]);
+      return;
+    }
+    for (std::size_t q = first; q < first + n; ++q) {
+      std::fill_n(scores_ + q * kChunkTokens, kChunkTokens, centre_score_[q]);
+    }
+    const int digits = n_digits(keys_.bits);
+    const int n_rows = static_cast<int>(n) * digits;
+    for (int part = 0; part < keys_.n_parts; ++part) {
+      const DotRows work{
+          .keys =
+              key_bytes_ + static_cast<std::ptrdiff_t>(part) * keys_.part_channels * kTileTokens,
+          .tile_bytes = static_cast<std::size_t>(keys_.head_dim) * kTileTokens,
+          .n_tiles = chunk.n_tiles(),
+          .n_channels = keys_.channels_of_part(part),
+          .rows = digits_ + first * static_cast<std::size_t>(digits) * digit_stride_ +
+                  static_cast<std::ptrdiff_t>(part) * keys_.part_channels,
+          .row_stride = digit_stride_,
+          .n_rows = n_rows,
+          .dots = products_};
+      with_amx_&& n_rows >= kRowsForAmx ? amx_dot_rows(work) : dot_rows(work);
+      for (std::size_t q = 0; q < n; ++q) {
+        part_offset_[q] = offsets_[(first + q) * static_cast<std::size_t>(keys_.n_parts) +
+                                   static_cast<std::size_t>(part)];
       }
-      if (tile_max == kMinusInfinity) continue;
-      if (tile_max > query.max) rescale(query, tile_max);
-      query.sum += exp_tile(scores, query.max);
-      accumulate_tile(scores, value_tile_, query.output);
+      score_rows({.dots = products_,
+                  .n_digits = digits,
+                  .scales = key_scales_ + static_cast<std::ptrdiff_t>(part) * kTileTokens,
+                  .scale_stride = static_cast<std::size_t>(keys_.n_parts) * kTileTokens,
+                  .n_tiles = chunk.n_tiles(),
+                  .offset = part_offset_,
+                  .factor = factor_ + first,
+                  .n_queries = static_cast<int>(n),
+                  .scores = scores_ + first * kChunkTokens});
     }
   }
 
-  static void rescale(Query& query, float max) {
-    const float factor = query.max == kMinusInfinity ? 0 : std::exp(query.max - max);
-    if (query.sum > 0) scale_vector(query.output, factor);
-    query.sum *= factor;
-    query.max = max;
+  void add(const Chunk& chunk, std::size_t first, std::size_t n) {
+    const auto value_dim = static_cast<std::size_t>(values_.head_dim);
+    if (values_.cache == nullptr) {
+      for (std::size_t q = first; q < first + n; ++q) {
+        add_plain(values_.plain_rows(chunk), values_.plain_stride(), chunk.n_tokens,
+                  scores_ + q * kChunkTokens, rescale_[q], values_.head_dim,
+                  outputs_ + q * value_dim);
+      }
+      return;
+    }
+    const int digits = n_digits(values_.bits);
+    const int n_rows = static_cast<int>(n) * digits;
+    std::uint8_t* weights =
+        space_.weight_digits.get(padded(kQueriesMax * 2, kRowsPadding) * kChunkTokens);
+    for (int part = 0; part < values_.n_parts; ++part) {
+      weigh_rows({.weights = scores_ + first * kChunkTokens,
+                  .scales = value_scales_ + static_cast<std::ptrdiff_t>(part) * kTileTokens,
+                  .scale_stride = static_cast<std::size_t>(values_.n_parts) * kTileTokens,
+                  .n_tiles = chunk.n_tiles(),
+                  .n_digits = digits,
+                  .n_queries = static_cast<int>(n),
+                  .digits = weights,
+                  .step = step_});
+      const int n_channels = values_.channels_of_part(part);
+      const std::ptrdiff_t first_channel =
+          static_cast<std::ptrdiff_t>(part) * values_.part_channels;
+      const MixRows work{.values = value_bytes_ + first_channel * kChunkTokens,
+                         .n_tiles = chunk.n_tiles(),
+                         .n_blocks = n_channels / kTileTokens,
+                         .weights = weights,
+                         .n_rows = n_rows,
+                         .mixes = products_,
+                         .mix_stride = static_cast<std::size_t>(n_channels)};
+      with_amx_&& n_rows >= kRowsForAmx ? amx_mix_rows(work) : mix_rows(work);
+      add_mixes({.mixes = products_,
+                 .mix_stride = static_cast<std::size_t>(n_channels),
+                 .n_digits = digits,
+                 .n_channels = n_channels,
+                 .step = step_,
+                 .rescale = rescale_ + first,
+                 .n_queries = static_cast<int>(n),
+                 .output = outputs_ + first * value_dim + first_channel,
+                 .output_stride = value_dim});
+    }
   }
 
-  void finish(Query& query, std::int64_t stream, std::int64_t kv_head) {
-    float total = query.sum;
+  // --- results
+
+  // A slot: max, sum and output of each query.
+  [[nodiscard]] float* slot(int part) const {
+    const Split& split = plan_.work().splits()[static_cast<std::size_t>(piece_.split)];
+    return plan_.slot(split.first_slot + part);
+  }
+
+  void keep_part() {
+    const std::size_t n_outputs = n_queries_ * static_cast<std::size_t>(values_.head_dim);
+    float* kept = slot(piece_.part);
+    std::copy_n(max_, n_queries_, kept);
+    std::copy_n(sum_, n_queries_, kept + n_queries_);
+    std::copy_n(outputs_, n_outputs, kept + 2 * n_queries_);
+    Split& split = plan_.work().splits()[static_cast<std::size_t>(piece_.split)];
+    const std::atomic_ref n_done(split.n_done);
+    if (n_done.fetch_add(1, std::memory_order_acq_rel) + 1 < split.n_parts) return;
+    n_done.store(0, std::memory_order_relaxed);
+    std::copy_n(slot(0), n_queries_, max_);
+    std::copy_n(slot(0) + n_queries_, n_queries_, sum_);
+    std::copy_n(slot(0) + 2 * n_queries_, n_outputs, outputs_);
+    for (int part = 1; part < split.n_parts; ++part) {
+      for (std::size_t q = 0; q < n_queries_; ++q) merge(q, slot(part));
+    }
+    for (std::size_t q = 0; q < n_queries_; ++q) finish(q);
+  }
+
+  void merge(std::size_t q, const float* part) {
+    const auto value_dim = static_cast<std::size_t>(values_.head_dim);
+    const float part_max = part[q];
+    if (part_max == kMinusInfinity) return;
+    raise_max(q, part_max);
+    const float factor = std::exp2(part_max - max_[q]);
+    sum_[q] += part[n_queries_ + q] * factor;
+    const float* part_output = part + 2 * n_queries_ + q * value_dim;
+    for (std::size_t c = 0; c < value_dim; ++c) {
+      outputs_[q * value_dim + c] += part_output[c] * factor;
+    }
+  }
+
+  void raise_max(std::size_t q, float max) {
+    if (max <= max_[q]) return;
+    const float factor = std::exp2(max_[q] - max);
+    const auto value_dim = static_cast<std::size_t>(values_.head_dim);
+    for (std::size_t c = 0; c < value_dim; ++c) outputs_[q * value_dim + c] *= factor;
+    sum_[q] *= factor;
+    max_[q] = max;
+  }
+
+  void finish(std::size_t q) {
+    float total = sum_[q];
     if (const ggml_tensor* sinks = op_->src[4]; sinks != nullptr) {
       // A sink takes weight and gives no value.
-      const float sink = static_cast<const float*>(sinks->data)[query.head];
-      if (sink > query.max) rescale(query, sink);
-      total = query.sum + std::exp(sink - query.max);
+      const float sink = static_cast<const float*>(sinks->data)[queries_[q].head] * kLog2E;
+      raise_max(q, sink);
+      total = sum_[q] + std::exp2(sink - max_[q]);
     }
     const float factor = total > 0 ? 1 / total : 0;
-    scale_vector(query.output, factor);
-    if (values_.rotation() != nullptr) values_.rotation()->inverse(query.output);
-    for (std::size_t c = 0; const float centre : values_.centre(kv_head)) {
-      query.output[c++] += centre * query.sum * factor;
+    const std::span output(outputs_ + q * static_cast<std::size_t>(values_.head_dim),
+                           static_cast<std::size_t>(values_.head_dim));
+    for (float& value : output) value *= factor;
+    if (values_.cache != nullptr) {
+      rotate_back_fast(values_.cache->rotation(), output);
+      for (std::size_t c = 0; const float centre : values_.cache->centre(piece_.kv_head)) {
+        output[c++] += centre * sum_[q] * factor;
+      }
     }
-    std::memcpy(at<float>(op_, query.head, query.row, stream), query.output.data(),
-                query.output.size_bytes());
-  }
-
-  static std::span<float> slice(std::vector<float>& all, std::size_t i, int n) {
-    return std::span(all).subspan(i * static_cast<std::size_t>(n), static_cast<std::size_t>(n));
+    std::memcpy(at<float>(op_, queries_[q].head, queries_[q].row, piece_.stream), output.data(),
+                output.size_bytes());
   }
 
   const ggml_tensor* op_;
   Params params_;
-  int key_dim_;
-  int value_dim_;
-  TileReader keys_;
-  TileReader values_;
+  CacheSide keys_;
+  CacheSide values_;
   std::int64_t first_stream_;
-  std::vector<Query> queries_;
-  std::vector<float> vectors_;
-  std::vector<float> outputs_;
-  std::vector<float> key_tile_;
-  std::vector<float> value_tile_;
+  SharedPlan& plan_;
+  const Piece& piece_;
+  Workspace& space_;
+  bool with_amx_;
+
+  std::size_t n_queries_ = 0;
+  std::size_t digit_stride_ = 0;
+  const std::uint8_t* key_bytes_ = nullptr;
+  std::int8_t* value_bytes_ = nullptr;
+  float* key_scales_ = nullptr;
+  float* value_scales_ = nullptr;
+  std::int8_t* digits_ = nullptr;
+  std::int32_t* offsets_ = nullptr;
+  std::int32_t* products_ = nullptr;
+  float* vectors_ = nullptr;
+  float* outputs_ = nullptr;
+  float* scores_ = nullptr;
+  float* bias_ = nullptr;
+  Query queries_[kQueriesMax];
+  const float* bias_rows_[kQueriesMax];
+  float max_[kQueriesMax];
+  float sum_[kQueriesMax];
+  float rescale_[kQueriesMax];
+  float slope_[kQueriesMax];
+  float centre_score_[kQueriesMax];
+  float factor_[kQueriesMax];
+  float step_[kQueriesMax];
+  std::int32_t part_offset_[kQueriesMax];
 };
 
 }  // namespace
@@ -272,19 +548,27 @@ bool is_cache_view(const ggml_tensor* view, const CacheTensor& cache) {
          cache_offset(view) % stream_bytes == 0;
 }
 
-void run_attention(const AttentionTask& task, int thread_idx, int n_threads) {
-  const ggml_tensor* q = task.op->src[0];
-  const std::int64_t n_rows = q->ne[1];
-  const std::int64_t n_kv_heads = task.op->src[1]->ne[2];
-  const std::int64_t n_blocks = (n_rows + kQueryBlock - 1) / kQueryBlock;
-  const std::int64_t n_jobs = q->ne[3] * n_kv_heads * n_blocks;
-  BlockAttention attention(task);
-  for (std::int64_t job = thread_idx; job < n_jobs; job += n_threads) {
-    const std::int64_t block = job % n_blocks;
-    const std::int64_t kv_head = job / n_blocks % n_kv_heads;
-    const std::int64_t stream = job / n_blocks / n_kv_heads;
-    attention.run(stream, kv_head, block * kQueryBlock,
-                  std::min(n_rows, (block + 1) * kQueryBlock));
+void SharedPlan::reset(const ggml_tensor* op) {
+  mask_ = op->src[3];
+  shape_ = plan_shape(op);
+  value_dim_ = op->src[2]->ne[0];
+}
+
+bool SharedPlan::fits(const ggml_tensor* op) const {
+  return mask_ == op->src[3] && shape_ == plan_shape(op) && value_dim_ == op->src[2]->ne[0];
+}
+
+void SharedPlan::make(int n_threads) {
+  work_.make(mask_, shape_, n_threads);
+  const std::int64_t group = shape_.n_heads / shape_.n_kv_heads;
+  slot_floats_ = static_cast<std::size_t>(std::max(kBlockQueries, group) * (value_dim_ + 2));
+  slots_.resize(static_cast<std::size_t>(work_.n_slots()) * slot_floats_);
+}
+
+void run_attention(const AttentionTask& task, int thread_idx) {
+  const AmxScope tiles(use_amx());
+  for (const Piece& piece : task.plan->work().pieces_of(thread_idx)) {
+    PieceAttention(task, piece, thread_workspace()).run();
   }
 }
 

@@ -1,29 +1,60 @@
 // Attention out of the cache: what ggml's FLASH_ATTN_EXT computes, for keys and values that are
 // tiles of codes or plain f16 rows.
 //
-// Threads: run() is called by every thread of the graph's computation with its own index; they
-// share nothing but the task. Errors:  none; plan_attention() says beforehand what it cannot do.
+// Threads: SharedPlan::make() by one thread; then run_attention() by every thread of the graph's
+// computation with its own index. Tasks that share a plan run one after the other. Errors: none;
+// is_cache_view() says beforehand what cannot be done.
 #pragma once
 
 #include <ggml.h>
 
 #include <cstdint>
+#include <vector>
 
+#include "device/attention/work_plan.h"
 #include "device/kv_buffer/cache_tensor.h"
 
 namespace slipstream::turbo {
+
+// Query heads to a KV head.
+inline constexpr std::int64_t kGroupMax = 256;
+
+// Shared by the attentions of a batch that have mask and shape in common.
+class SharedPlan {
+ public:
+  // For an op; keeps the memory of what it was for before.
+  void reset(const ggml_tensor* op);
+  [[nodiscard]] bool fits(const ggml_tensor* op) const;
+  // When the mask has been computed: divides the work.
+  void make(int n_threads);
+
+  [[nodiscard]] WorkPlan& work() { return work_; }
+  // Where a part of a split keeps its result.
+  [[nodiscard]] float* slot(int idx) {
+    return slots_.data() + static_cast<std::size_t>(idx) * slot_floats_;
+  }
+
+ private:
+  const ggml_tensor* mask_ = nullptr;
+  PlanShape shape_{};
+  std::int64_t value_dim_ = 0;
+  WorkPlan work_;
+  std::vector<float> slots_;
+  std::size_t slot_floats_ = 0;
+};
 
 struct AttentionTask {
   const ggml_tensor* op;  // FLASH_ATTN_EXT; its result is written
   CacheTensor* keys;
   CacheTensor* values;
   std::int64_t first_stream;  // the first of the cache's streams that the op looks at
+  SharedPlan* plan;
 };
 
 // Whether the keys or values that an op reads have the form that libllama's graphs give them, in
 // which attention on tiles is possible: [head_dim, cells, heads, streams] of a cache's rows.
 [[nodiscard]] bool is_cache_view(const ggml_tensor* view, const CacheTensor& cache);
 
-void run_attention(const AttentionTask& task, int thread_idx, int n_threads);
+void run_attention(const AttentionTask& task, int thread_idx);
 
 }  // namespace slipstream::turbo

@@ -36,6 +36,7 @@ class TileLayout {
   TileLayout(Side side, int bits, int head_dim);
 
   [[nodiscard]] std::size_t code_bytes() const { return code_bytes_; }  // a multiple of 64
+  [[nodiscard]] Side side() const { return side_; }
   [[nodiscard]] int bits() const { return bits_; }
   [[nodiscard]] int head_dim() const { return head_dim_; }
 

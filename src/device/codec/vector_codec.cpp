@@ -15,20 +15,16 @@ namespace {
 
 float finite_or_zero(float value) { return std::isfinite(value) ? value : 0.0F; }
 
-// In double, where squares of floats are exact: kernels may add them in any order.
-double length(std::span<const float> x) {
+VectorStatistics measure(std::span<const float> x) {
+  VectorStatistics found{.peak = 0, .length = 0};
   double sum = 0;
   for (const float value : x) {
-    const auto finite = static_cast<double>(finite_or_zero(value));
-    sum += finite * finite;
+    const float finite = finite_or_zero(value);
+    found.peak = std::max(found.peak, std::abs(finite));
+    sum += static_cast<double>(finite) * static_cast<double>(finite);
   }
-  return std::sqrt(sum);
-}
-
-float peak(std::span<const float> x) {
-  float largest = 0;
-  for (const float value : x) largest = std::max(largest, std::abs(finite_or_zero(value)));
-  return largest;
+  found.length = std::sqrt(sum);
+  return found;
 }
 
 // The distance between neighbouring scales around this one: 9 significant bits, and f16's own
@@ -65,8 +61,7 @@ constexpr float kToleranceOfData = 1.0F / 32;
 constexpr float kToleranceOfCodes = 1.0F / 16;
 
 std::size_t nearest_level(std::span<const float> borders, float y) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(borders, [y](float border) { return border <= y; }));
+  return static_cast<std::size_t>(std::ranges::upper_bound(borders, y) - borders.begin());
 }
 
 // `component(i)` is component i of dim; codes may be what it reads, as each is written after it.
@@ -118,45 +113,64 @@ void settle(int bits, std::span<std::uint8_t> codes) {
   }
 }
 
-std::uint16_t encode_levels(int bits, std::span<const float> x, std::span<std::uint8_t> codes) {
-  const double x_length = length(x);
+void quantise_vector(int bits, std::span<const float> x, float gain,
+                     std::span<std::uint8_t> codes) {
+  quantise(bits, [x](std::size_t i) { return finite_or_zero(x[i]); }, gain, codes);
+}
+
+void quantise_linear(std::span<const float> x, float scale, std::span<std::uint8_t> codes) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float steps = std::nearbyint(finite_or_zero(x[i]) / scale);  // ties to even
+    codes[i] =
+        static_cast<std::uint8_t>(static_cast<int>(std::clamp(steps, -127.0F, 127.0F)) + 128);
+  }
+}
+
+std::uint16_t encode_levels(const EncodeSteps& steps, int bits, std::span<const float> x,
+                            std::span<std::uint8_t> codes) {
+  const VectorStatistics found = steps.measure(x);
   // Far below any scale above 0, and far above where the gain would overflow.
-  if (x_length < 1e-9) return encode_zero(bits, codes);
+  if (found.length < 1e-9) return encode_zero(bits, codes);
   const auto component = [x](std::size_t i) { return finite_or_zero(x[i]); };
-  if (!recognise(bits, component, peak(x), kToleranceOfData, codes)) {
-    const double to_variance_1 = std::sqrt(static_cast<double>(x.size())) / x_length;
-    const float to_peak = peak_cut_max(bits) * centroids(bits).back() / peak(x);
-    quantise(bits, component, std::min(static_cast<float>(to_variance_1), to_peak), codes);
+  if (!recognise(bits, component, found.peak, kToleranceOfData, codes)) {
+    const double to_variance_1 = std::sqrt(static_cast<double>(x.size())) / found.length;
+    const float to_peak = peak_cut_max(bits) * centroids(bits).back() / found.peak;
+    steps.quantise(bits, x, std::min(static_cast<float>(to_variance_1), to_peak), codes);
   }
   settle(bits, codes);
   int sum_of_squares = 0;
   for (const std::uint8_t code : codes) {
     sum_of_squares += centroids_i8(bits)[code] * centroids_i8(bits)[code];
   }
-  const float scale = scale_nearest(x_length / std::sqrt(sum_of_squares));
+  const float scale = scale_nearest(found.length / std::sqrt(sum_of_squares));
   if (scale == 0) return encode_zero(bits, codes);
   return float_to_f16(scale);
 }
 
-std::uint16_t encode_linear(std::span<const float> x, std::span<std::uint8_t> codes) {
-  const double wanted = static_cast<double>(peak(x)) / 127;
+std::uint16_t encode_linear(const EncodeSteps& steps, std::span<const float> x,
+                            std::span<std::uint8_t> codes) {
+  const double wanted = static_cast<double>(steps.measure(x).peak) / 127;
   const float scale = wanted == 0 ? 0 : scale_below(wanted);
   if (scale == 0) return encode_zero(8, codes);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const float steps = std::nearbyint(finite_or_zero(x[i]) / scale);  // ties to even
-    codes[i] =
-        static_cast<std::uint8_t>(static_cast<int>(std::clamp(steps, -127.0F, 127.0F)) + 128);
-  }
+  steps.quantise_linear(x, scale, codes);
   return float_to_f16(scale);
 }
 
 }  // namespace
 
-std::uint16_t encode(int bits, std::span<const float> rotated, std::span<std::uint8_t> codes) {
+std::uint16_t encode_with(const EncodeSteps& steps, int bits, std::span<const float> rotated,
+                          std::span<std::uint8_t> codes) {
   SLIP_CHECK(is_code_bits(bits), "codes have 2, 3, 4 or 8 bits");
   SLIP_CHECK(rotated.size() == codes.size(), "one code per component");
   SLIP_CHECK(rotated.size() <= Rotation::kDimMax, "the tolerance holds up to Rotation::kDimMax");
-  return bits == 8 ? encode_linear(rotated, codes) : encode_levels(bits, rotated, codes);
+  return bits == 8 ? encode_linear(steps, rotated, codes)
+                   : encode_levels(steps, bits, rotated, codes);
+}
+
+std::uint16_t encode(int bits, std::span<const float> rotated, std::span<std::uint8_t> codes) {
+  return encode_with(
+      {.measure = measure, .quantise = quantise_vector, .quantise_linear = quantise_linear}, bits,
+      rotated, codes);
 }
 
 void decode(int bits, std::uint16_t scale_f16, std::span<const std::uint8_t> codes,

@@ -47,6 +47,21 @@ constexpr float peak_cut_max(int bits) { return bits == 4 ? 1.2F : bits == 3 ? 1
 // Rotation::kDimMax.
 std::uint16_t encode(int bits, std::span<const float> rotated, std::span<std::uint8_t> codes);
 
+// The steps of encode() that look at every component, so that kernels can take their place.
+struct VectorStatistics {
+  float peak;     // largest magnitude
+  double length;  // in double, where squares of floats are exact: in any order of additions
+};
+struct EncodeSteps {
+  VectorStatistics (*measure)(std::span<const float> x);
+  // Nearest levels to x * gain.
+  void (*quantise)(int bits, std::span<const float> x, float gain, std::span<std::uint8_t> codes);
+  // x / scale, to even where it is halfway, + 128.
+  void (*quantise_linear)(std::span<const float> x, float scale, std::span<std::uint8_t> codes);
+};
+std::uint16_t encode_with(const EncodeSteps& steps, int bits, std::span<const float> rotated,
+                          std::span<std::uint8_t> codes);
+
 // Codes are masked to their bits.
 void decode(int bits, std::uint16_t scale_f16, std::span<const std::uint8_t> codes,
             std::span<float> rotated);

@@ -50,6 +50,9 @@ std::string obstacle(const ggml_tensor* op, const CacheTensor& keys, const Cache
   if (op->src[0]->type != GGML_TYPE_F32 || op->src[0]->nb[0] != sizeof(float)) {
     return "queries are not f32";
   }
+  if (op->src[0]->ne[2] / op->src[1]->ne[2] > kGroupMax) {
+    return std::format("more than {} query heads share a KV head", kGroupMax);
+  }
   if (op->src[3] != nullptr && op->src[3]->type != GGML_TYPE_F16) return "the mask is not f16";
   return "";
 }

@@ -86,6 +86,7 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph) {
   writes_.clear();
   reads_.clear();
   expands_.clear();
+  n_plans_ = 0;
   // A node on the cache becomes at most itself, its sources, and an expansion and a compression
   // each.
   const auto n_tensors = static_cast<std::size_t>(n_on_cache) * (3 * GGML_MAX_SRC + 3);
@@ -130,7 +131,8 @@ Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
         {.op = node,
          .keys = keys,
          .values = find_cache(node->src[2]),
-         .first_stream = static_cast<std::int64_t>(cache_offset(node->src[1]) / stream_bytes)});
+         .first_stream = static_cast<std::int64_t>(cache_offset(node->src[1]) / stream_bytes),
+         .plan = plan_of(node)});
     add_custom(node, run_read, &reads_.back());
     return {};
   }
@@ -185,6 +187,19 @@ Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
   return {};
 }
 
+// The plan of an earlier attention of this graph, or a new one with the node that makes it: by then
+// the mask has been computed.
+SharedPlan* ShadowGraph::plan_of(const ggml_tensor* attention) {
+  for (std::size_t i = 0; i < n_plans_; ++i) {
+    if (plans_[i].fits(attention)) return &plans_[i];
+  }
+  if (n_plans_ == plans_.size()) plans_.emplace_back();
+  SharedPlan* plan = &plans_[n_plans_++];
+  plan->reset(attention);
+  add_custom(attention, run_plan, plan);
+  return plan;
+}
+
 ggml_tensor* ShadowGraph::copy_of(const ggml_tensor* tensor, std::byte* rows) {
   ggml_tensor* copy = ggml_new_tensor_1d(context_.get(), GGML_TYPE_F32, 1);
   *copy = *tensor;
@@ -202,8 +217,12 @@ Result<std::byte*> ShadowGraph::expansion(std::size_t idx, std::size_t n_bytes) 
   return expansions_[idx].bytes().data();
 }
 
-void ShadowGraph::run_read(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* task) {
-  run_attention(*static_cast<const AttentionTask*>(task), thread_idx, n_threads);
+void ShadowGraph::run_plan(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* plan) {
+  if (thread_idx == 0) static_cast<SharedPlan*>(plan)->make(n_threads);
+}
+
+void ShadowGraph::run_read(ggml_tensor* /*result*/, int thread_idx, int /*n_threads*/, void* task) {
+  run_attention(*static_cast<const AttentionTask*>(task), thread_idx);
 }
 
 void ShadowGraph::run_observe(ggml_tensor* /*result*/, int thread_idx, int /*n_threads*/,

@@ -46,6 +46,9 @@ class ShadowGraph {
   ggml_tensor* copy_of(const ggml_tensor* tensor, std::byte* rows);
   Result<std::byte*> expansion(std::size_t idx, std::size_t n_bytes);
 
+  SharedPlan* plan_of(const ggml_tensor* attention);
+
+  static void run_plan(ggml_tensor*, int thread_idx, int n_threads, void* plan);
   static void run_observe(ggml_tensor*, int thread_idx, int n_threads, void* task);
   static void run_write(ggml_tensor*, int thread_idx, int n_threads, void* task);
   static void run_read(ggml_tensor*, int thread_idx, int n_threads, void* task);
@@ -57,6 +60,8 @@ class ShadowGraph {
   // deques: tasks keep their addresses while more are added
   std::deque<WriteTask> writes_;
   std::deque<AttentionTask> reads_;
+  std::deque<SharedPlan> plans_;  // the first n_plans_ are of this graph, the rest keep memory
+  std::size_t n_plans_ = 0;
   std::deque<ExpandTask> expands_;
   std::vector<Mapping> expansions_;
 };

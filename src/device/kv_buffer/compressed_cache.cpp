@@ -5,12 +5,15 @@
 #include <cstring>
 #include <functional>
 
+#include "device/codec/codec_kernels.h"
 #include "device/codec/vector_codec.h"
 
 namespace slipstream::turbo {
 namespace {
 
 constexpr std::size_t kLineBytes = 64;
+// Kernels may read so far behind the last tile.
+constexpr std::size_t kReadableBehind = 1024;
 constexpr std::size_t kHeadDimMax = Rotation::kDimMax;
 // Rows that fix the centre. A prompt gives them at once; token by token they are gathered.
 constexpr std::size_t kCentreRows = 32;
@@ -50,7 +53,7 @@ std::size_t CompressedCache::n_bytes(const CacheShape& shape) {
 }
 
 Result<CompressedCache> CompressedCache::create(const CacheShape& shape) {
-  Result<Mapping> memory = Mapping::anonymous(n_bytes(shape));
+  Result<Mapping> memory = Mapping::anonymous(n_bytes(shape) + kReadableBehind);
   if (!memory) return std::unexpected(std::move(memory.error()));
   return CompressedCache(shape, std::move(*memory));
 }
@@ -151,14 +154,14 @@ void CompressedCache::write(std::int64_t row, std::int64_t head, std::span<const
   const std::span x(rotated.data(), vector.size());
   const std::span c(codes.data(), vector.size());
   std::ranges::transform(vector, centre(head), x.begin(), std::minus<>());
-  rotation_.forward(x);
+  rotate_fast(rotation_, x);
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
   std::uint16_t* scale = token_scales(row, head);
   for (int i = 0; i < n_scales(shape_.side, shape_.bits, shape_.head_dim); ++i) {
     scale[i * kTileTokens] = encode(shape_.bits, scale_part(std::span<const float>(x), shape_, i),
                                     scale_part(c, shape_, i));
   }
-  layout_.put(tile_codes(row, head), token, c);
+  put_fast(layout_, tile_codes(row, head), token, c);
 }
 
 void CompressedCache::read(std::int64_t row, std::int64_t head, std::span<float> vector) const {
@@ -171,7 +174,7 @@ void CompressedCache::read(std::int64_t row, std::int64_t head, std::span<float>
     decode(shape_.bits, scale[i * kTileTokens],
            scale_part(std::span<const std::uint8_t>(c), shape_, i), scale_part(vector, shape_, i));
   }
-  rotation_.inverse(vector);
+  rotate_back_fast(rotation_, vector);
   std::ranges::transform(vector, centre(head), vector.begin(), std::plus<>());
 }
 

@@ -1,0 +1,160 @@
+#include "device/attention/amx.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace slipstream::turbo {
+
+#if defined(__x86_64__)
+namespace {
+
+#define SLIP_AMX __attribute__((target("amx-int8,amx-tile")))
+
+// Tile registers: 0-3 results, 4 and 5 rows of 64 and 32 bytes, 6 and 7 their second operands.
+struct TileConfig {
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 32, 64, 64};
+  std::uint8_t n_rows[16] = {16, 16, 16, 16, 16, 16, 16, 8};
+};
+static_assert(sizeof(TileConfig) == 64);
+
+constexpr int kRowsPerTile = 16;
+constexpr std::size_t kResultStride = kChunkTokens * sizeof(std::int32_t);
+
+bool ask_kernel_for_amx() {
+  constexpr int kArchReqXcompPerm = 0x1023;
+  constexpr int kXfeatureXtiledata = 18;
+  return __builtin_cpu_supports("amx-int8") != 0 &&
+         syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
+}
+
+SLIP_AMX void configure(unsigned char* saved) {
+  _tile_storeconfig(saved);
+  const TileConfig config;
+  _tile_loadconfig(&config);
+}
+
+SLIP_AMX void put_back(const unsigned char* saved) {
+  if (saved[0] == 0) {  // there was none
+    _tile_release();
+  } else {
+    _tile_loadconfig(saved);
+  }
+}
+
+// The whole key: 64 channels at a time into the same four results, one for each tile of tokens.
+SLIP_AMX void dot_whole(const DotRows& work, const std::int8_t* rows, std::int32_t* dots) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int channel = 0; channel < work.n_channels; channel += 64) {
+    const std::uint8_t* keys = work.keys + channel * kTileTokens;
+    _tile_loadd(4, rows + channel, work.row_stride);
+    _tile_loadd(6, keys, 64);
+    _tile_dpbsud(0, 4, 6);
+    if (work.n_tiles > 1) {
+      _tile_loadd(6, keys + work.tile_bytes, 64);
+      _tile_dpbsud(1, 4, 6);
+    }
+    if (work.n_tiles > 2) {
+      _tile_loadd(6, keys + 2 * work.tile_bytes, 64);
+      _tile_dpbsud(2, 4, 6);
+    }
+    if (work.n_tiles > 3) {
+      _tile_loadd(6, keys + 3 * work.tile_bytes, 64);
+      _tile_dpbsud(3, 4, 6);
+    }
+  }
+  _tile_stored(0, dots, kResultStride);
+  _tile_stored(1, dots + 16, kResultStride);
+  _tile_stored(2, dots + 32, kResultStride);
+  _tile_stored(3, dots + 48, kResultStride);
+}
+
+// 32 channels: half a tile.
+SLIP_AMX void dot_part(const DotRows& work, const std::int8_t* rows, std::int32_t* dots) {
+  _tile_loadd(5, rows, work.row_stride);
+  for (int tile = 0; tile < work.n_tiles; ++tile) {
+    _tile_zero(0);
+    _tile_loadd(7, work.keys + static_cast<std::size_t>(tile) * work.tile_bytes, 64);
+    _tile_dpbsud(0, 5, 7);
+    _tile_stored(0, dots + tile * kTileTokens, kResultStride);
+  }
+}
+
+}  // namespace
+
+bool has_amx() {
+  static const bool has = ask_kernel_for_amx();
+  return has;
+}
+
+AmxScope::AmxScope(bool enabled) : enabled_(enabled) {
+  if (enabled_) configure(saved_);
+}
+
+AmxScope::~AmxScope() {
+  if (enabled_) put_back(saved_);
+}
+
+SLIP_AMX void amx_dot_rows(const DotRows& work) {
+  for (int row = 0; row < work.n_rows; row += kRowsPerTile) {
+    const std::int8_t* rows = work.rows + static_cast<std::size_t>(row) * work.row_stride;
+    std::int32_t* dots = work.dots + static_cast<std::ptrdiff_t>(row) * kChunkTokens;
+    if (work.n_channels <= 32) {
+      dot_part(work, rows, dots);
+    } else {
+      dot_whole(work, rows, dots);
+    }
+  }
+}
+
+SLIP_AMX void amx_mix_rows(const MixRows& work) {
+  constexpr std::size_t kBlockBytes = std::size_t{kChunkTokens} * kTileTokens;
+  const std::size_t stride = work.mix_stride * sizeof(std::int32_t);
+  for (int row = 0; row < work.n_rows; row += kRowsPerTile) {
+    _tile_loadd(4, work.weights + static_cast<std::size_t>(row) * kChunkTokens, kChunkTokens);
+    std::int32_t* mixes = work.mixes + static_cast<std::size_t>(row) * work.mix_stride;
+    const std::int8_t* values = work.values;
+    int block = 0;
+    for (; block + 2 <= work.n_blocks; block += 2) {
+      _tile_zero(0);
+      _tile_zero(1);
+      _tile_loadd(6, values, 64);
+      _tile_dpbusd(0, 4, 6);
+      _tile_loadd(6, values + kBlockBytes, 64);
+      _tile_dpbusd(1, 4, 6);
+      _tile_stored(0, mixes, stride);
+      _tile_stored(1, mixes + kTileTokens, stride);
+      values += 2 * kBlockBytes;
+      mixes += std::ptrdiff_t{2} * kTileTokens;
+    }
+    if (block < work.n_blocks) {
+      _tile_zero(0);
+      _tile_loadd(6, values, 64);
+      _tile_dpbusd(0, 4, 6);
+      _tile_stored(0, mixes, stride);
+    }
+  }
+}
+
+#else  // other architectures: never called, because has_amx() says no
+
+bool has_amx() { return false; }
+AmxScope::AmxScope(bool /*enabled*/) : enabled_(false) {}
+AmxScope::~AmxScope() = default;
+void amx_dot_rows(const DotRows& work) { dot_rows(work); }
+void amx_mix_rows(const MixRows& work) { mix_rows(work); }
+
+#endif
+
+}  // namespace slipstream::turbo

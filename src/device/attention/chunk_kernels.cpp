@@ -1,0 +1,530 @@
+// Compiled once for every instruction set that Highway knows on this architecture; the best one
+// that the machine has is chosen at the first call.
+#include "device/attention/chunk_kernels.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "device/codec/codebook.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "device/attention/chunk_kernels.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace slipstream::turbo::HWY_NAMESPACE {
+// NOLINTBEGIN(misc-use-internal-linkage): HWY_EXPORT needs names; clang loses the target in
+// namespace {}
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 16 lanes of 32 bits: the slots of a tile are one, two or four registers.
+using Floats = hn::CappedTag<float, kTileTokens>;
+using Words = hn::Rebind<std::int32_t, Floats>;
+using Bytes = hn::Repartition<std::uint8_t, Words>;
+using SignedBytes = hn::Repartition<std::int8_t, Words>;
+using Halfs = hn::Rebind<hwy::float16_t, Floats>;
+using NarrowBytes = hn::Rebind<std::uint8_t, Words>;
+
+constexpr std::size_t kGroupBytes = 64;
+constexpr std::size_t kSlots = kTileTokens;
+
+// Sixteen accumulators need a register each, and some are needed beside them.
+constexpr int kRowsAtOnce = HWY_MAX_BYTES >= 64 ? 8 : 4;
+
+HWY_INLINE auto broadcast_quad(const void* four_bytes) {
+  std::int32_t word;
+  std::memcpy(&word, four_bytes, sizeof(word));
+  return hn::Set(Words(), word);
+}
+
+// --- expansion
+
+// The levels by code, plus `offset`, repeated in every 16 bytes of a register.
+struct Table {
+  alignas(16) std::uint8_t bytes[16] = {};
+};
+
+template <int kBits>
+Table make_table(std::uint8_t offset) {
+  Table table;
+  if constexpr (kBits != 8) {
+    const std::span<const std::int8_t> levels = centroids_i8(kBits);
+    for (std::size_t i = 0; i < 16; ++i) {
+      table.bytes[i] = static_cast<std::uint8_t>(levels[i % levels.size()] + offset);
+    }
+  }
+  return table;
+}
+
+// Calls store(quad, bytes) for each group of four positions of a tile.
+template <int kBits, class Store>
+HWY_INLINE void expand_tile(const Table& levels, const std::uint8_t* HWY_RESTRICT codes,
+                            std::size_t head_dim, std::size_t slot, const Store& store) {
+  const Bytes db;
+  const hn::Repartition<std::uint16_t, Bytes> dh;
+  const auto table = hn::LoadDup128(db, levels.bytes);
+  if constexpr (kBits == 8) {
+    for (std::size_t quad = 0; quad < head_dim / 4; ++quad) {
+      // code - 128, as a signed byte
+      const auto code = hn::LoadU(db, codes + quad * kGroupBytes + slot * 4);
+      store(quad, hn::Xor(code, hn::Set(db, std::uint8_t{128})));
+    }
+  } else if constexpr (kBits == 3) {
+    const std::uint8_t* HWY_RESTRICT high = codes + plane_bytes(2, static_cast<int>(head_dim));
+    for (std::size_t start = 0; start < head_dim; start += 16) {
+      auto low_bits = hn::BitCast(dh, hn::LoadU(db, codes + start / 16 * kGroupBytes + slot * 4));
+      auto high_bits = hn::BitCast(dh, hn::LoadU(db, high + start / 32 * kGroupBytes + slot * 4));
+      // The bit of the first quad becomes bit 2, where the code wants it.
+      high_bits = start % 32 == 0 ? hn::ShiftLeft<2>(high_bits) : hn::ShiftRight<2>(high_bits);
+      for (std::size_t k = 0; k < 4; ++k) {
+        // Shifting 16-bit lanes moves bits across bytes; the masks remove them.
+        const auto low = hn::And(hn::BitCast(db, low_bits), hn::Set(db, std::uint8_t{3}));
+        const auto one = hn::And(hn::BitCast(db, high_bits), hn::Set(db, std::uint8_t{4}));
+        store(start / 4 + k, hn::TableLookupBytes(table, hn::Or(low, one)));
+        low_bits = hn::ShiftRight<2>(low_bits);
+        high_bits = hn::ShiftRight<1>(high_bits);
+      }
+    }
+  } else {
+    constexpr std::size_t kQuads = 8 / kBits;  // of a group
+    constexpr std::uint8_t kMask = (1U << kBits) - 1U;
+    for (std::size_t group = 0; group * kQuads < head_dim / 4; ++group) {
+      auto bits = hn::BitCast(dh, hn::LoadU(db, codes + group * kGroupBytes + slot * 4));
+      for (std::size_t k = 0; k < kQuads; ++k) {
+        const auto code = hn::And(hn::BitCast(db, bits), hn::Set(db, kMask));
+        store(group * kQuads + k, hn::TableLookupBytes(table, code));
+        bits = hn::ShiftRight<kBits>(bits);
+      }
+    }
+  }
+}
+
+template <int kBits>
+void expand_keys_of(std::size_t head_dim, const std::uint8_t* HWY_RESTRICT codes,
+                    std::size_t n_tiles, std::uint8_t* HWY_RESTRICT bytes) {
+  const std::size_t code_bytes =
+      TileLayout(Side::kKey, kBits, static_cast<int>(head_dim)).code_bytes();
+  const Table table = make_table<kBits>(128);
+  for (std::size_t tile = 0; tile < n_tiles; ++tile) {
+    for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
+      std::uint8_t* HWY_RESTRICT to = bytes + tile * head_dim * kSlots + slot * 4;
+      expand_tile<kBits>(table, codes + tile * code_bytes, head_dim, slot,
+                         [&](std::size_t quad, auto values)
+                             HWY_ATTR { hn::StoreU(values, Bytes(), to + quad * kGroupBytes); });
+    }
+  }
+}
+
+template <int kBits>
+void expand_values_of(std::size_t head_dim, const std::uint8_t* HWY_RESTRICT codes,
+                      std::size_t n_tiles, std::int8_t* HWY_RESTRICT bytes) {
+  const std::size_t code_bytes =
+      TileLayout(Side::kValue, kBits, static_cast<int>(head_dim)).code_bytes();
+  const Table table = make_table<kBits>(0);
+  for (std::size_t tile = 0; tile < n_tiles; ++tile) {
+    for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
+      // Four quads are the tokens of 16 channels; the chunk's other tiles come between.
+      auto* HWY_RESTRICT to =
+          reinterpret_cast<std::uint8_t*>(bytes) + tile * 4 * kGroupBytes + slot * 4;
+      expand_tile<kBits>(table, codes + tile * code_bytes, head_dim, slot,
+                         [&](std::size_t quad, auto values) HWY_ATTR {
+                           const std::size_t place = quad / 4 * 4 * kChunkTiles + quad % 4;
+                           hn::StoreU(values, Bytes(), to + place * kGroupBytes);
+                         });
+    }
+  }
+}
+
+void ExpandKeys(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+                std::uint8_t* bytes) {
+  const auto d = static_cast<std::size_t>(head_dim);
+  const auto n = static_cast<std::size_t>(n_tiles);
+  switch (bits) {
+    case 2: expand_keys_of<2>(d, codes, n, bytes); break;
+    case 3: expand_keys_of<3>(d, codes, n, bytes); break;
+    case 4: expand_keys_of<4>(d, codes, n, bytes); break;
+    default: std::memcpy(bytes, codes, d * kSlots * n); break;  // they are level + 128
+  }
+}
+
+void ExpandValues(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+                  std::int8_t* bytes) {
+  const auto d = static_cast<std::size_t>(head_dim);
+  const auto n = static_cast<std::size_t>(n_tiles);
+  switch (bits) {
+    case 2: expand_values_of<2>(d, codes, n, bytes); break;
+    case 3: expand_values_of<3>(d, codes, n, bytes); break;
+    case 4: expand_values_of<4>(d, codes, n, bytes); break;
+    default: expand_values_of<8>(d, codes, n, bytes); break;
+  }
+}
+
+// --- products of bytes
+
+template <int kRows>
+HWY_INLINE void dot_tile(const std::uint8_t* HWY_RESTRICT tile, std::size_t n_quads,
+                         const std::int8_t* HWY_RESTRICT rows, std::size_t row_stride,
+                         std::int32_t* HWY_RESTRICT dots) {
+  const Words dw;
+  const Bytes db;
+  const SignedBytes di;
+  for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(dw)) {
+    // Two sums each, because one would wait for the product before.
+    hn::Vec<Words> even[kRows];
+    hn::Vec<Words> odd[kRows];
+    for (int r = 0; r < kRows; ++r) even[r] = odd[r] = hn::Zero(dw);
+    for (std::size_t quad = 0; quad < n_quads; quad += 2) {
+      const auto keys0 = hn::LoadU(db, tile + quad * kGroupBytes + slot * 4);
+      const auto keys1 = hn::LoadU(db, tile + (quad + 1) * kGroupBytes + slot * 4);
+      for (int r = 0; r < kRows; ++r) {
+        const std::int8_t* HWY_RESTRICT row = rows + static_cast<std::size_t>(r) * row_stride;
+        even[r] = hn::SumOfMulQuadAccumulate(
+            dw, keys0, hn::BitCast(di, broadcast_quad(row + quad * 4)), even[r]);
+        odd[r] = hn::SumOfMulQuadAccumulate(
+            dw, keys1, hn::BitCast(di, broadcast_quad(row + quad * 4 + 4)), odd[r]);
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      hn::StoreU(hn::Add(even[r], odd[r]), dw,
+                 dots + static_cast<std::size_t>(r) * kChunkTokens + slot);
+    }
+  }
+}
+
+template <int kRows>
+HWY_INLINE void dot_some_rows(const DotRows& work, std::size_t first_row) {
+  for (std::size_t tile = 0; tile < static_cast<std::size_t>(work.n_tiles); ++tile) {
+    dot_tile<kRows>(work.keys + tile * work.tile_bytes,
+                    static_cast<std::size_t>(work.n_channels) / 4,
+                    work.rows + first_row * work.row_stride, work.row_stride,
+                    work.dots + first_row * kChunkTokens + tile * kSlots);
+  }
+}
+
+void DotRowsKernel(const DotRows& work) {
+  const auto n_rows = static_cast<std::size_t>(work.n_rows);
+  std::size_t row = 0;
+  for (; row + kRowsAtOnce <= n_rows; row += kRowsAtOnce) dot_some_rows<kRowsAtOnce>(work, row);
+  if (row + 4 <= n_rows) {
+    dot_some_rows<4>(work, row);
+    row += 4;
+  }
+  if (row + 2 <= n_rows) {
+    dot_some_rows<2>(work, row);
+    row += 2;
+  }
+  if (row < n_rows) dot_some_rows<1>(work, row);
+}
+
+template <int kRows, int kBlocks>
+HWY_INLINE void mix_panel(const MixRows& work, std::size_t first_row, std::size_t first_block) {
+  const Words dw;
+  const Bytes db;
+  const SignedBytes di;
+  constexpr std::size_t kBlockBytes = 4 * kChunkTiles * kGroupBytes;
+  const std::int8_t* HWY_RESTRICT values = work.values + first_block * kBlockBytes;
+  const std::uint8_t* HWY_RESTRICT weights = work.weights + first_row * kChunkTokens;
+  std::int32_t* HWY_RESTRICT mixes =
+      work.mixes + first_row * work.mix_stride + first_block * kSlots;
+  for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(dw)) {
+    hn::Vec<Words> sums[kRows][kBlocks];
+    for (auto& row : sums) {
+      for (auto& sum : row) sum = hn::Zero(dw);
+    }
+    for (std::size_t quad = 0; quad < 4 * static_cast<std::size_t>(work.n_tiles); ++quad) {
+      hn::Vec<SignedBytes> v[kBlocks];
+      for (std::size_t b = 0; b < kBlocks; ++b) {
+        v[b] = hn::LoadU(di, values + b * kBlockBytes + quad * kGroupBytes + slot * 4);
+      }
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const auto w = hn::BitCast(db, broadcast_quad(weights + r * kChunkTokens + quad * 4));
+        for (std::size_t b = 0; b < kBlocks; ++b) {
+          sums[r][b] = hn::SumOfMulQuadAccumulate(dw, w, v[b], sums[r][b]);
+        }
+      }
+    }
+    for (std::size_t r = 0; r < kRows; ++r) {
+      for (std::size_t b = 0; b < kBlocks; ++b) {
+        hn::StoreU(sums[r][b], dw, mixes + r * work.mix_stride + b * kSlots + slot);
+      }
+    }
+  }
+}
+
+template <int kRows>
+HWY_INLINE void mix_some_rows(const MixRows& work, std::size_t first_row) {
+  const auto n_blocks = static_cast<std::size_t>(work.n_blocks);
+  std::size_t block = 0;
+  for (; block + 4 <= n_blocks; block += 4) mix_panel<kRows, 4>(work, first_row, block);
+  for (; block < n_blocks; ++block) mix_panel<kRows, 1>(work, first_row, block);
+}
+
+void MixRowsKernel(const MixRows& work) {
+  constexpr int kPanelRows = kRowsAtOnce / 2;
+  const auto n_rows = static_cast<std::size_t>(work.n_rows);
+  std::size_t row = 0;
+  for (; row + kPanelRows <= n_rows; row += kPanelRows) mix_some_rows<kPanelRows>(work, row);
+  for (; row + 2 <= n_rows; row += 2) mix_some_rows<2>(work, row);
+  if (row < n_rows) mix_some_rows<1>(work, row);
+}
+
+// --- between the products
+
+void LoadScales(const std::uint16_t* halfs, int n, float* floats) {
+  const Floats df;
+  const Halfs dh;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(n); i += hn::Lanes(df)) {
+    const auto* from = reinterpret_cast<const hwy::float16_t*>(halfs + i);
+    hn::StoreU(hn::PromoteTo(df, hn::LoadU(dh, from)), df, floats + i);
+  }
+}
+
+void ScoreRowsKernel(const ScoreRows& work) {
+  const Words dw;
+  const Floats df;
+  const auto digits = static_cast<std::size_t>(work.n_digits);
+  for (std::size_t q = 0; q < static_cast<std::size_t>(work.n_queries); ++q) {
+    const auto offset = hn::Set(dw, work.offset[q]);
+    const auto factor = hn::Set(df, work.factor[q]);
+    const std::int32_t* HWY_RESTRICT dots = work.dots + q * digits * kChunkTokens;
+    float* HWY_RESTRICT scores = work.scores + q * kChunkTokens;
+    for (std::size_t tile = 0; tile < static_cast<std::size_t>(work.n_tiles); ++tile) {
+      for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(df)) {
+        const std::size_t i = tile * kSlots + slot;
+        auto dot = hn::LoadU(dw, dots + i);
+        if (digits == 2) {
+          dot =
+              hn::Add(hn::ShiftLeft<kQueryDigitShift>(dot), hn::LoadU(dw, dots + kChunkTokens + i));
+        }
+        const auto scale =
+            hn::Mul(factor, hn::LoadU(df, work.scales + tile * work.scale_stride + slot));
+        const auto product = hn::ConvertTo(df, hn::Add(dot, offset));
+        hn::StoreU(hn::MulAdd(product, scale, hn::LoadU(df, scores + i)), df, scores + i);
+      }
+    }
+  }
+}
+
+// 2^x for x <= 0; 0 below -126. Relative error below 2e-7 (coefficients of Cephes' exp2f).
+template <class V>
+HWY_INLINE V exp2_of_negative(V x) {
+  const Floats df;
+  const Words dw;
+  const auto clamped = hn::Max(x, hn::Set(df, -127.0F));
+  const auto whole = hn::NearestInt(clamped);
+  const auto f = hn::Sub(clamped, hn::ConvertTo(df, whole));
+  auto p = hn::Set(df, 1.535336188319500e-4F);
+  p = hn::MulAdd(p, f, hn::Set(df, 1.339887440266574e-3F));
+  p = hn::MulAdd(p, f, hn::Set(df, 9.618437357674640e-3F));
+  p = hn::MulAdd(p, f, hn::Set(df, 5.550332471162809e-2F));
+  p = hn::MulAdd(p, f, hn::Set(df, 2.402264791363012e-1F));
+  p = hn::MulAdd(p, f, hn::Set(df, 6.931472028550421e-1F));
+  p = hn::MulAdd(p, f, hn::Set(df, 1.0F));
+  // 2^-127 has no normal float: its bits here are those of 0.
+  const auto power = hn::ShiftLeft<23>(hn::Add(whole, hn::Set(dw, 127)));
+  return hn::Mul(p, hn::BitCast(df, power));
+}
+
+// softcap * tanh(x), by tanh(x) = 1 - 2 / (1 + e^2x) on |x|.
+template <class V>
+HWY_INLINE V soft_cap(V x, float cap) {
+  const Floats df;
+  const auto decay = exp2_of_negative(hn::Mul(hn::Abs(x), hn::Set(df, -2 * kLog2E)));
+  const auto one = hn::Set(df, 1.0F);
+  const auto tanh = hn::Div(hn::Sub(one, decay), hn::Add(one, decay));
+  return hn::Mul(hn::Set(df, cap), hn::CopySign(tanh, x));
+}
+
+void SoftenKernel(const Soften& work) {
+  const Floats df;
+  const auto minus_infinity = hn::Set(df, -std::numeric_limits<float>::infinity());
+  const auto n_tokens = static_cast<std::size_t>(work.n_tokens);
+  const std::size_t n_padded = (n_tokens + kSlots - 1) / kSlots * kSlots;
+  const bool capped = work.softcap != 0;
+  const auto scale = hn::Set(df, capped ? work.scale : work.scale * kLog2E);
+  for (std::size_t q = 0; q < static_cast<std::size_t>(work.n_queries); ++q) {
+    float* HWY_RESTRICT scores = work.scores + q * kChunkTokens;
+    const float* HWY_RESTRICT bias = work.bias[q];
+    const auto slope = hn::Set(df, work.slope[q] * kLog2E);
+    auto largest = minus_infinity;
+    for (std::size_t i = 0; i < n_padded; i += hn::Lanes(df)) {
+      auto score = hn::Mul(hn::LoadU(df, scores + i), scale);
+      if (capped) score = soft_cap(score, work.softcap * kLog2E);
+      if (bias != nullptr) score = hn::MulAdd(slope, hn::LoadU(df, bias + i), score);
+      if (n_tokens < n_padded) {
+        score =
+            hn::IfThenElse(hn::FirstN(df, n_tokens - std::min(n_tokens, i)), score, minus_infinity);
+      }
+      hn::StoreU(score, df, scores + i);
+      largest = hn::Max(largest, score);
+    }
+    const float max = std::max(work.max[q], hn::ReduceMax(df, largest));
+    if (max == -std::numeric_limits<float>::infinity()) {  // nothing seen so far
+      std::fill_n(scores, n_padded, 0.0F);
+      work.rescale[q] = 1;
+      continue;
+    }
+    auto sum = hn::Zero(df);
+    for (std::size_t i = 0; i < n_padded; i += hn::Lanes(df)) {
+      const auto weight = exp2_of_negative(hn::Sub(hn::LoadU(df, scores + i), hn::Set(df, max)));
+      hn::StoreU(weight, df, scores + i);
+      sum = hn::Add(sum, weight);
+    }
+    const float rescale =
+        hn::GetLane(exp2_of_negative(hn::Set(df, work.max[q] - max)));  // 0 at first
+    work.sum[q] = work.sum[q] * rescale + hn::ReduceSum(df, sum);
+    work.rescale[q] = rescale;
+    work.max[q] = max;
+  }
+}
+
+void WeighRowsKernel(const WeighRows& work) {
+  const Floats df;
+  const Words dw;
+  const NarrowBytes dn;
+  const auto n_tiles = static_cast<std::size_t>(work.n_tiles);
+  const auto digits = static_cast<std::size_t>(work.n_digits);
+  const float most = digits == 2 ? kWeightMax2 : kWeightMax1;
+  for (std::size_t q = 0; q < static_cast<std::size_t>(work.n_queries); ++q) {
+    const float* HWY_RESTRICT weights = work.weights + q * kChunkTokens;
+    std::uint8_t* HWY_RESTRICT out = work.digits + q * digits * kChunkTokens;
+    auto largest = hn::Zero(df);
+    for (std::size_t tile = 0; tile < n_tiles; ++tile) {
+      for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(df)) {
+        const auto scale = hn::LoadU(df, work.scales + tile * work.scale_stride + slot);
+        largest = hn::Max(largest, hn::Mul(scale, hn::LoadU(df, weights + tile * kSlots + slot)));
+      }
+    }
+    const float max = hn::ReduceMax(df, largest);
+    work.step[q] = max / most;
+    const auto per_step = hn::Set(df, max > 0 ? most / max : 0);
+    for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(df)) {
+      auto carry = hn::Zero(df);
+      for (std::size_t tile = 0; tile < n_tiles; ++tile) {
+        const std::size_t i = tile * kSlots + slot;
+        const auto scale = hn::LoadU(df, work.scales + tile * work.scale_stride + slot);
+        const auto steps = hn::MulAdd(hn::Mul(scale, hn::LoadU(df, weights + i)), per_step, carry);
+        const auto whole = hn::NearestInt(steps);
+        if (digits == 2) {
+          hn::StoreU(hn::DemoteTo(dn, hn::ShiftRight<8>(whole)), dn, out + i);
+          hn::StoreU(hn::DemoteTo(dn, hn::And(whole, hn::Set(dw, 255))), dn,
+                     out + kChunkTokens + i);
+        } else {
+          carry = hn::Sub(steps, hn::ConvertTo(df, whole));
+          hn::StoreU(hn::DemoteTo(dn, whole), dn, out + i);  // saturates
+        }
+      }
+    }
+    // What is not there weighs nothing, whatever the bytes of its values.
+    for (std::size_t digit = 0; digit < digits; ++digit) {
+      std::memset(out + digit * kChunkTokens + n_tiles * kSlots, 0,
+                  (kChunkTiles - n_tiles) * kSlots);
+    }
+  }
+}
+
+void AddMixesKernel(const AddMixes& work) {
+  const Floats df;
+  const Words dw;
+  const auto digits = static_cast<std::size_t>(work.n_digits);
+  for (std::size_t q = 0; q < static_cast<std::size_t>(work.n_queries); ++q) {
+    const std::int32_t* HWY_RESTRICT mixes = work.mixes + q * digits * work.mix_stride;
+    float* HWY_RESTRICT output = work.output + q * work.output_stride;
+    const auto step = hn::Set(df, work.step[q]);
+    const auto rescale = hn::Set(df, work.rescale[q]);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(work.n_channels); i += hn::Lanes(df)) {
+      auto mix = hn::LoadU(dw, mixes + i);
+      if (digits == 2) {
+        mix = hn::Add(hn::ShiftLeft<kWeightDigitShift>(mix),
+                      hn::LoadU(dw, mixes + work.mix_stride + i));
+      }
+      const auto before = hn::Mul(hn::LoadU(df, output + i), rescale);
+      hn::StoreU(hn::MulAdd(hn::ConvertTo(df, mix), step, before), df, output + i);
+    }
+  }
+}
+
+// --- rows that are not compressed
+
+HWY_INLINE auto load_half(const std::uint16_t* from) {
+  return hn::PromoteTo(Floats(), hn::LoadU(Halfs(), reinterpret_cast<const hwy::float16_t*>(from)));
+}
+
+void ScorePlain(const std::uint16_t* keys, std::size_t row_stride, int n_tokens,
+                const float* HWY_RESTRICT query, int head_dim, float* HWY_RESTRICT scores) {
+  const Floats df;
+  for (std::size_t token = 0; token < static_cast<std::size_t>(n_tokens); ++token) {
+    const std::uint16_t* HWY_RESTRICT key = keys + token * row_stride;
+    auto sum = hn::Zero(df);
+    for (std::size_t c = 0; c < static_cast<std::size_t>(head_dim); c += hn::Lanes(df)) {
+      sum = hn::MulAdd(load_half(key + c), hn::LoadU(df, query + c), sum);
+    }
+    scores[token] = hn::ReduceSum(df, sum);
+  }
+}
+
+void AddPlain(const std::uint16_t* values, std::size_t row_stride, int n_tokens,
+              const float* HWY_RESTRICT weights, float rescale, int head_dim,
+              float* HWY_RESTRICT output) {
+  const Floats df;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(head_dim); c += hn::Lanes(df)) {
+    auto sum = hn::Mul(hn::LoadU(df, output + c), hn::Set(df, rescale));
+    for (std::size_t token = 0; token < static_cast<std::size_t>(n_tokens); ++token) {
+      sum =
+          hn::MulAdd(load_half(values + token * row_stride + c), hn::Set(df, weights[token]), sum);
+    }
+    hn::StoreU(sum, df, output + c);
+  }
+}
+
+// NOLINTEND(misc-use-internal-linkage)
+}  // namespace slipstream::turbo::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace slipstream::turbo {
+
+HWY_EXPORT(ExpandKeys);
+HWY_EXPORT(ExpandValues);
+HWY_EXPORT(DotRowsKernel);
+HWY_EXPORT(MixRowsKernel);
+HWY_EXPORT(LoadScales);
+HWY_EXPORT(ScoreRowsKernel);
+HWY_EXPORT(SoftenKernel);
+HWY_EXPORT(WeighRowsKernel);
+HWY_EXPORT(AddMixesKernel);
+HWY_EXPORT(ScorePlain);
+HWY_EXPORT(AddPlain);
+
+void expand_keys(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+                 std::uint8_t* bytes) {
+  HWY_DYNAMIC_DISPATCH(ExpandKeys)(bits, head_dim, codes, n_tiles, bytes);
+}
+void expand_values(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+                   std::int8_t* bytes) {
+  HWY_DYNAMIC_DISPATCH(ExpandValues)(bits, head_dim, codes, n_tiles, bytes);
+}
+void dot_rows(const DotRows& work) { HWY_DYNAMIC_DISPATCH(DotRowsKernel)(work); }
+void mix_rows(const MixRows& work) { HWY_DYNAMIC_DISPATCH(MixRowsKernel)(work); }
+void load_scales(const std::uint16_t* halfs, int n, float* floats) {
+  HWY_DYNAMIC_DISPATCH(LoadScales)(halfs, n, floats);
+}
+void score_rows(const ScoreRows& work) { HWY_DYNAMIC_DISPATCH(ScoreRowsKernel)(work); }
+void soften(const Soften& work) { HWY_DYNAMIC_DISPATCH(SoftenKernel)(work); }
+void weigh_rows(const WeighRows& work) { HWY_DYNAMIC_DISPATCH(WeighRowsKernel)(work); }
+void add_mixes(const AddMixes& work) { HWY_DYNAMIC_DISPATCH(AddMixesKernel)(work); }
+void score_plain(const std::uint16_t* keys, std::size_t row_stride, int n_tokens,
+                 const float* query, int head_dim, float* scores) {
+  HWY_DYNAMIC_DISPATCH(ScorePlain)(keys, row_stride, n_tokens, query, head_dim, scores);
+}
+void add_plain(const std::uint16_t* values, std::size_t row_stride, int n_tokens,
+               const float* weights, float rescale, int head_dim, float* output) {
+  HWY_DYNAMIC_DISPATCH(AddPlain)
+  (values, row_stride, n_tokens, weights, rescale, head_dim, output);
+}
+
+}  // namespace slipstream::turbo
+#endif

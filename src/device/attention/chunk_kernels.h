@@ -1,0 +1,147 @@
+// The kernels of attention on codes, for a chunk: 64 tokens (four tiles) of one head.
+//
+//   codes --expand--> bytes --dot_rows--> integer scores --score_rows--> scores --soften--> weights
+//   codes --expand--> bytes, weights --weigh_rows--> integer weights --mix_rows--> --add_mixes-->
+//   output
+//
+// Products are of bytes in integers, which is exact; what is rounded is the other side: a query to
+// digits of 8 bits, weights to digits of 8 bits. One digit is as precise as codes of up to 4 bits
+// need, codes of 8 bits get two (n_digits). A digit is a row of its own to dot_rows and mix_rows.
+//
+// Each kernel runs on the best instruction set of the machine; chunk_kernels_ref.h specifies them.
+//
+// Threads: thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/codec/tile.h"
+
+namespace slipstream::turbo {
+
+inline constexpr int kChunkTiles = 4;
+inline constexpr int kChunkTokens = kChunkTiles * kTileTokens;
+
+constexpr int n_digits(int bits) { return bits == 8 ? 2 : 1; }
+// hi * 2^shift + lo: queries have signed digits, weights unsigned ones.
+inline constexpr int kQueryDigitShift = 7;
+inline constexpr int kWeightDigitShift = 8;
+inline constexpr float kQueryMax1 = 127;
+inline constexpr float kQueryMax2 = 127 * 128;
+inline constexpr float kWeightMax1 = 255;
+inline constexpr float kWeightMax2 = 65535;
+
+// Bytes that expanded tiles take, and what may be read behind them (and behind codes of 8 bits):
+// matrix tiles are read whole.
+constexpr std::size_t expanded_bytes(int head_dim) {
+  return static_cast<std::size_t>(head_dim) * kChunkTokens;
+}
+inline constexpr std::size_t kReadPast = 1024;
+
+// Keys: level + 128 as unsigned bytes, tile after tile, [channel / 4][token][channel % 4].
+void expand_keys(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+                 std::uint8_t* bytes);
+// Values: level as signed bytes, [channel / 16][tile][token / 4][channel % 16][token % 4].
+void expand_values(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+                   std::int8_t* bytes);
+
+// dots[row][tile * 16 + token] = sum over `n_channels` channels of keys[tile][token] * rows[row].
+// n_channels is a multiple of 16. A row of dots has 64 numbers.
+struct DotRows {
+  const std::uint8_t* keys;
+  std::size_t tile_bytes;
+  int n_tiles;
+  int n_channels;
+  const std::int8_t* rows;
+  std::size_t row_stride;
+  int n_rows;
+  std::int32_t* dots;
+};
+void dot_rows(const DotRows& work);
+
+// mixes[row][channel] = sum over tokens of weights[row][token] * values[token][channel], for
+// 16 * n_blocks channels.
+struct MixRows {
+  const std::int8_t* values;
+  int n_tiles;
+  int n_blocks;
+  const std::uint8_t* weights;  // 64 in a row
+  int n_rows;
+  std::int32_t* mixes;
+  std::size_t mix_stride;
+};
+void mix_rows(const MixRows& work);
+
+// f16 to f32
+void load_scales(const std::uint16_t* halfs, int n, float* floats);
+
+// scores[query][token] += factor[query] * scales[token] * (dot + offset[query]), where dot puts
+// the query's digits together.
+struct ScoreRows {
+  const std::int32_t* dots;  // [query][digit][64]
+  int n_digits;
+  const float* scales;  // [tile][16], tiles scale_stride apart
+  std::size_t scale_stride;
+  int n_tiles;
+  const std::int32_t* offset;  // of each query
+  const float* factor;
+  int n_queries;
+  float* scores;  // [query][64]
+};
+void score_rows(const ScoreRows& work);
+
+// The softmax so far: scores become weights, exp(score * scale + slope * bias - max), with soft
+// cap if any. `rescale` is what earlier sums are multiplied with.
+struct Soften {
+  float* scores;             // [query][64]
+  const float* const* bias;  // [query] -> [64], null: nothing is masked
+  const float* slope;        // [query]
+  float scale;               // before the soft cap, if there is one
+  float softcap;             // 0: none
+  int n_tokens;              // the first so many count
+  int n_queries;
+  float* max;      // [query], in units of log 2
+  float* sum;      // [query]
+  float* rescale;  // [query]
+};
+void soften(const Soften& work);
+inline constexpr float kLog2E = 1.44269504088896341F;
+
+// weights * scales to digits: [query][digit][64], and the step of the last digit for each query.
+// One digit: what rounding takes from a token it gives to the next of the same slot, so that the
+// sum is kept even where every weight is less than half a step.
+struct WeighRows {
+  const float* weights;  // [query][64]
+  const float* scales;   // [tile][16], tiles scale_stride apart
+  std::size_t scale_stride;
+  int n_tiles;
+  int n_digits;
+  int n_queries;
+  std::uint8_t* digits;
+  float* step;
+};
+void weigh_rows(const WeighRows& work);
+
+// output[query][channel] = output * rescale[query] + step[query] * mix
+struct AddMixes {
+  const std::int32_t* mixes;  // [query][digit][mix_stride]
+  std::size_t mix_stride;
+  int n_digits;
+  int n_channels;
+  const float* step;
+  const float* rescale;
+  int n_queries;
+  float* output;  // [query][output_stride]
+  std::size_t output_stride;
+};
+void add_mixes(const AddMixes& work);
+
+// Rows that are not compressed, f16: scores[token] = query . key, and
+// output = output * rescale + sum of weight * value.
+void score_plain(const std::uint16_t* keys, std::size_t row_stride, int n_tokens,
+                 const float* query, int head_dim, float* scores);
+void add_plain(const std::uint16_t* values, std::size_t row_stride, int n_tokens,
+               const float* weights, float rescale, int head_dim, float* output);
+
+}  // namespace slipstream::turbo

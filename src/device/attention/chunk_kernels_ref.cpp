@@ -1,0 +1,88 @@
+#include "device/attention/chunk_kernels_ref.h"
+
+#include <vector>
+
+#include "device/codec/codebook.h"
+
+namespace slipstream::turbo::ref {
+namespace {
+
+int level_of(int bits, std::uint8_t code) {
+  return bits == 8 ? code - 128 : centroids_i8(bits)[code];
+}
+
+// Calls store(tile, token, channel, level) for everything in a chunk.
+void for_every_level(Side side, int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+                     auto store) {
+  const TileLayout layout(side, bits, head_dim);
+  std::vector<std::uint8_t> token_codes(static_cast<std::size_t>(head_dim));
+  for (int tile = 0; tile < n_tiles; ++tile) {
+    const std::span bytes(codes + static_cast<std::size_t>(tile) * layout.code_bytes(),
+                          layout.code_bytes());
+    for (int token = 0; token < kTileTokens; ++token) {
+      layout.get(bytes, token, token_codes);
+      for (int channel = 0; channel < head_dim; ++channel) {
+        store(tile, token, channel, level_of(bits, token_codes[static_cast<std::size_t>(channel)]));
+      }
+    }
+  }
+}
+
+std::size_t key_place(int tile, int token, int channel, std::size_t tile_bytes) {
+  return static_cast<std::size_t>(tile) * tile_bytes +
+         static_cast<std::size_t>(channel / 4 * 64 + token * 4 + channel % 4);
+}
+
+std::size_t value_place(int tile, int token, int channel) {
+  const int quad = (channel / kTileTokens * kChunkTiles + tile) * 4 + token / 4;
+  return static_cast<std::size_t>(quad * 64 + channel % kTileTokens * 4 + token % 4);
+}
+
+}  // namespace
+
+void expand_keys(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+                 std::uint8_t* bytes) {
+  const auto tile_bytes = static_cast<std::size_t>(head_dim * kTileTokens);
+  for_every_level(
+      Side::kKey, bits, head_dim, codes, n_tiles, [&](int tile, int token, int channel, int level) {
+        bytes[key_place(tile, token, channel, tile_bytes)] = static_cast<std::uint8_t>(level + 128);
+      });
+}
+
+void expand_values(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+                   std::int8_t* bytes) {
+  for_every_level(Side::kValue, bits, head_dim, codes, n_tiles,
+                  [&](int tile, int token, int channel, int level) {
+                    bytes[value_place(tile, token, channel)] = static_cast<std::int8_t>(level);
+                  });
+}
+
+void dot_rows(const DotRows& work) {
+  for (int row = 0; row < work.n_rows; ++row) {
+    for (int i = 0; i < work.n_tiles * kTileTokens; ++i) {
+      std::int32_t sum = 0;
+      for (int channel = 0; channel < work.n_channels; ++channel) {
+        sum += work.keys[key_place(i / kTileTokens, i % kTileTokens, channel, work.tile_bytes)] *
+               work.rows[static_cast<std::size_t>(row) * work.row_stride +
+                         static_cast<std::size_t>(channel)];
+      }
+      work.dots[row * kChunkTokens + i] = sum;
+    }
+  }
+}
+
+void mix_rows(const MixRows& work) {
+  for (int row = 0; row < work.n_rows; ++row) {
+    for (int channel = 0; channel < work.n_blocks * kTileTokens; ++channel) {
+      std::int32_t sum = 0;
+      for (int i = 0; i < work.n_tiles * kTileTokens; ++i) {
+        sum += work.weights[row * kChunkTokens + i] *
+               work.values[value_place(i / kTileTokens, i % kTileTokens, channel)];
+      }
+      work.mixes[static_cast<std::size_t>(row) * work.mix_stride +
+                 static_cast<std::size_t>(channel)] = sum;
+    }
+  }
+}
+
+}  // namespace slipstream::turbo::ref

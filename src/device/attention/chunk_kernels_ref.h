@@ -1,0 +1,17 @@
+// What the integer kernels of chunk_kernels.h compute, one number at a time.
+//
+// Threads: thread-safe.
+#pragma once
+
+#include "device/attention/chunk_kernels.h"
+
+namespace slipstream::turbo::ref {
+
+void expand_keys(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+                 std::uint8_t* bytes);
+void expand_values(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+                   std::int8_t* bytes);
+void dot_rows(const DotRows& work);
+void mix_rows(const MixRows& work);
+
+}  // namespace slipstream::turbo::ref

@@ -1,0 +1,38 @@
+#include "device/attention/kernel_choice.h"
+
+#include <hwy/targets.h>
+
+#include <atomic>
+#include <cstdint>
+#include <format>
+
+#include "device/attention/amx.h"
+
+namespace slipstream::turbo {
+namespace {
+
+std::atomic<bool>& amx_allowed() {
+  static std::atomic<bool> allowed = true;
+  return allowed;
+}
+
+// Highway's targets are bits, the better the lower.
+void disable_better_than(std::int64_t target) { hwy::DisableTargets(target - 1); }
+
+}  // namespace
+
+Result<void> limit_kernels(std::string_view name) {
+  if (name == "amx") return {};
+  amx_allowed() = false;
+  if (name == "avx512" || name == "neon") return {};
+  if (name == "avx2") {
+    disable_better_than(HWY_AVX2);
+    return {};
+  }
+  return fail(Code::kInvalidArgument,
+              std::format("GGML_TURBO_KERNELS={} is not one of amx, avx512, avx2, neon", name));
+}
+
+bool use_amx() { return amx_allowed() && has_amx(); }
+
+}  // namespace slipstream::turbo

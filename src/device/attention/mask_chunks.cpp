@@ -1,0 +1,52 @@
+#include "device/attention/mask_chunks.h"
+
+#include <algorithm>
+
+#include "device/attention/chunk_kernels.h"
+#include "device/codec/f16.h"
+
+namespace slipstream::turbo {
+namespace {
+
+constexpr std::uint16_t kHidden = 0x8000U | kF16Infinity;
+
+Sight look(const std::uint16_t* mask, std::int64_t n) {
+  unsigned biased = 0;
+  unsigned visible = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    biased |= mask[i] & 0x7fffU;  // anything but 0 and -0
+    visible |= mask[i] ^ unsigned { kHidden };
+  }
+  if (visible == 0) return Sight::kNothing;
+  return biased == 0 ? Sight::kEverything : Sight::kSome;
+}
+
+}  // namespace
+
+void MaskChunks::make(const ggml_tensor* mask, std::int64_t n_cells, std::int64_t n_rows) {
+  mask_ = mask;
+  n_chunks_ = static_cast<int>((n_cells + kChunkTokens - 1) / kChunkTokens);
+  if (mask == nullptr) {
+    sights_.assign(static_cast<std::size_t>(n_chunks_), Sight::kEverything);
+    return;
+  }
+  sights_.resize(static_cast<std::size_t>(n_chunks_ * mask->ne[1] * mask->ne[2] * mask->ne[3]));
+  auto* sight = sights_.data();
+  for (std::int64_t plane = 0; plane < mask->ne[2] * mask->ne[3]; ++plane) {
+    const char* start = static_cast<const char*>(mask->data) +
+                        static_cast<std::size_t>(plane % mask->ne[2]) * mask->nb[2] +
+                        static_cast<std::size_t>(plane / mask->ne[2]) * mask->nb[3];
+    for (std::int64_t row = 0; row < mask->ne[1]; ++row) {
+      const auto* cells = reinterpret_cast<const std::uint16_t*>(
+          start + static_cast<std::size_t>(row) * mask->nb[1]);
+      for (std::int64_t cell = 0; cell < n_cells; cell += kChunkTokens) {
+        // Rows that are only padding are never asked for.
+        *sight++ = row < n_rows
+                       ? look(cells + cell, std::min<std::int64_t>(kChunkTokens, n_cells - cell))
+                       : Sight::kNothing;
+      }
+    }
+  }
+}
+
+}  // namespace slipstream::turbo

@@ -1,0 +1,276 @@
+// Compiled once for every instruction set that Highway knows on this architecture.
+#include "device/codec/codec_kernels.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "device/codec/codebook.h"
+#include "device/codec/f16.h"
+#include "device/codec/vector_codec.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "device/codec/codec_kernels.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace slipstream::turbo::HWY_NAMESPACE {
+// NOLINTBEGIN(misc-use-internal-linkage): HWY_EXPORT needs names; clang loses the target in
+// namespace {}
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::CappedTag<float, 16>;
+using Words = hn::Rebind<std::int32_t, Floats>;
+using NarrowBytes = hn::Rebind<std::uint8_t, Words>;
+
+// --- rotation
+
+// x becomes x + swapped where a lane is the first of its pair, swapped - x where it is the second.
+template <class V>
+HWY_INLINE V butterfly(V x, V swapped, std::size_t distance) {
+  const Floats df;
+  const Words dw;
+  const auto second =
+      hn::Ne(hn::And(hn::Iota(dw, 0), hn::Set(dw, static_cast<int>(distance))), hn::Zero(dw));
+  const auto sign = hn::BitCast(df, hn::IfThenElseZero(second, hn::Set(dw, INT32_MIN)));
+  return hn::Add(swapped, hn::Xor(x, sign));
+}
+
+// The stages whose pairs lie in one register.
+template <class V>
+HWY_INLINE V inner_stages(V x) {
+  const Floats df;
+  x = butterfly(x, hn::Shuffle2301(x), 1);
+  x = butterfly(x, hn::Shuffle1032(x), 2);
+  if constexpr (HWY_MAX_LANES_D(Floats) >= 8) {
+    x = butterfly(x, hn::SwapAdjacentBlocks(x), 4);
+  }
+  if constexpr (HWY_MAX_LANES_D(Floats) >= 16) {
+    x = butterfly(x, hn::ConcatLowerUpper(df, x, x), 8);
+  }
+  return x;
+}
+
+void walsh_hadamard(float* HWY_RESTRICT x, std::size_t n) {
+  const Floats df;
+  const std::size_t lanes = hn::Lanes(df);
+  for (std::size_t i = 0; i < n; i += lanes) {
+    hn::StoreU(inner_stages(hn::LoadU(df, x + i)), df, x + i);
+  }
+  for (std::size_t distance = lanes; distance < n; distance *= 2) {
+    for (std::size_t start = 0; start < n; start += 2 * distance) {
+      for (std::size_t i = start; i < start + distance; i += lanes) {
+        const auto a = hn::LoadU(df, x + i);
+        const auto b = hn::LoadU(df, x + i + distance);
+        hn::StoreU(hn::Add(a, b), df, x + i);
+        hn::StoreU(hn::Sub(a, b), df, x + i + distance);
+      }
+    }
+  }
+  const auto scale = hn::Set(df, 1.0F / std::sqrt(static_cast<float>(n)));
+  for (std::size_t i = 0; i < n; i += lanes) {
+    hn::StoreU(hn::Mul(hn::LoadU(df, x + i), scale), df, x + i);
+  }
+}
+
+void transform(const Rotation& rotation, float* x) {
+  for (const int block : rotation.blocks()) {
+    walsh_hadamard(x, static_cast<std::size_t>(block));
+    x += block;
+  }
+}
+
+void flip_signs(const Rotation& rotation, float* HWY_RESTRICT x) {
+  const Floats df;
+  const float* HWY_RESTRICT signs = rotation.signs().data();
+  for (std::size_t i = 0; i < rotation.signs().size(); i += hn::Lanes(df)) {
+    hn::StoreU(hn::Mul(hn::LoadU(df, x + i), hn::LoadU(df, signs + i)), df, x + i);
+  }
+}
+
+void Rotate(const Rotation& rotation, float* x) {
+  flip_signs(rotation, x);
+  transform(rotation, x);
+}
+
+void RotateBack(const Rotation& rotation, float* x) {
+  transform(rotation, x);
+  flip_signs(rotation, x);
+}
+
+// --- encoding
+
+template <class V>
+HWY_INLINE V finite_or_zero(V x) {
+  return hn::IfThenElseZero(hn::IsFinite(x), x);
+}
+
+// Of a vector: what the codes depend on before any of them is known.
+VectorStatistics Measure(const float* HWY_RESTRICT x, std::size_t n) {
+  const Floats df;
+  const hn::Half<Floats> dhalf;
+  const hn::Repartition<double, Floats> dd;
+  auto peak = hn::Zero(df);
+  auto low = hn::Zero(dd);
+  auto high = hn::Zero(dd);
+  for (std::size_t i = 0; i < n; i += hn::Lanes(df)) {
+    const auto value = finite_or_zero(hn::LoadU(df, x + i));
+    peak = hn::Max(peak, hn::Abs(value));
+    const auto a = hn::PromoteTo(dd, hn::LowerHalf(dhalf, value));
+    const auto b = hn::PromoteTo(dd, hn::UpperHalf(dhalf, value));
+    low = hn::MulAdd(a, a, low);
+    high = hn::MulAdd(b, b, high);
+  }
+  return {.peak = hn::ReduceMax(df, peak),
+          .length = std::sqrt(hn::ReduceSum(dd, hn::Add(low, high)))};
+}
+
+void Quantise(int bits, const float* HWY_RESTRICT x, std::size_t n, float gain,
+              std::uint8_t* HWY_RESTRICT codes) {
+  const Floats df;
+  const Words dw;
+  const NarrowBytes dn;
+  const std::span<const float> borders = thresholds(bits);
+  for (std::size_t i = 0; i < n; i += hn::Lanes(df)) {
+    const auto y = hn::Mul(finite_or_zero(hn::LoadU(df, x + i)), hn::Set(df, gain));
+    auto code = hn::Zero(dw);
+    for (const float border : borders) {
+      code = hn::Sub(code, hn::VecFromMask(dw, hn::RebindMask(dw, hn::Le(hn::Set(df, border), y))));
+    }
+    hn::StoreU(hn::DemoteTo(dn, code), dn, codes + i);
+  }
+}
+
+void QuantiseLinear(const float* HWY_RESTRICT x, std::size_t n, float scale,
+                    std::uint8_t* HWY_RESTRICT codes) {
+  const Floats df;
+  const Words dw;
+  const NarrowBytes dn;
+  for (std::size_t i = 0; i < n; i += hn::Lanes(df)) {
+    const auto steps = hn::Div(finite_or_zero(hn::LoadU(df, x + i)), hn::Set(df, scale));
+    const auto clamped = hn::Clamp(steps, hn::Set(df, -127.0F), hn::Set(df, 127.0F));
+    const auto code = hn::Add(hn::NearestInt(clamped), hn::Set(dw, 128));
+    hn::StoreU(hn::DemoteTo(dn, code), dn, codes + i);
+  }
+}
+
+// --- into the tile
+
+// Four codes of a key are neighbours in a byte-wise plane: group g of 64 bytes takes the word that
+// belongs to the token's slot.
+template <int kPlaneBits>
+HWY_INLINE void put_key_plane(std::uint8_t* HWY_RESTRICT plane, std::size_t slot,
+                              const std::uint8_t* HWY_RESTRICT codes, std::size_t n,
+                              unsigned code_shift) {
+  constexpr std::size_t kPerWord = 32 / kPlaneBits;
+  constexpr std::uint32_t kMask = ((1U << kPlaneBits) - 1U) * 0x01010101U;
+  for (std::size_t start = 0; start < n; start += kPerWord) {
+    std::uint32_t word = 0;
+    for (std::size_t k = 0; k < kPerWord / 4 && start + 4 * k < n; ++k) {
+      std::uint32_t four;
+      std::memcpy(&four, codes + start + 4 * k, sizeof(four));
+      word |= ((four >> code_shift) & kMask) << (k * kPlaneBits);
+    }
+    std::memcpy(plane + start / kPerWord * 64 + slot * 4, &word, sizeof(word));
+  }
+}
+
+// A value's channels are the slots: in every group of its 16 channels, one field of each word.
+template <int kPlaneBits>
+HWY_INLINE void put_value_plane(std::uint8_t* HWY_RESTRICT plane, std::size_t token,
+                                const std::uint8_t* HWY_RESTRICT codes, std::size_t n,
+                                int code_shift) {
+  const Words dw;
+  const NarrowBytes dn;
+  constexpr std::size_t kPerWord = 32 / kPlaneBits;
+  constexpr std::uint32_t kMask = (1U << kPlaneBits) - 1U;
+  for (std::size_t block = 0; block < n; block += kTileTokens) {
+    const std::size_t position = block + token;
+    const std::size_t in_word = position % kPerWord;
+    const int shift = static_cast<int>(in_word % 4 * 8 + in_word / 4 * kPlaneBits);
+    const auto mask = hn::Set(dw, static_cast<std::int32_t>(kMask << shift));
+    for (std::size_t slot = 0; slot < kTileTokens; slot += hn::Lanes(dw)) {
+      auto* words = reinterpret_cast<std::int32_t*>(plane + position / kPerWord * 64 + slot * 4);
+      const auto code =
+          hn::ShiftRightSame(hn::PromoteTo(dw, hn::LoadU(dn, codes + block + slot)), code_shift);
+      const auto field = hn::And(hn::ShiftLeftSame(code, shift), mask);
+      hn::StoreU(hn::Or(hn::AndNot(mask, hn::LoadU(dw, words)), field), dw, words);
+    }
+  }
+}
+
+void Put(Side side, int bits, std::uint8_t* tile, std::size_t token, const std::uint8_t* codes,
+         std::size_t n) {
+  std::uint8_t* high = tile + plane_bytes(2, static_cast<int>(n));  // of three bits
+  if (side == Side::kKey) {
+    switch (bits) {
+      case 2: put_key_plane<2>(tile, token, codes, n, 0); break;
+      case 3:
+        put_key_plane<2>(tile, token, codes, n, 0);
+        put_key_plane<1>(high, token, codes, n, 2);
+        break;
+      case 4: put_key_plane<4>(tile, token, codes, n, 0); break;
+      default: put_key_plane<8>(tile, token, codes, n, 0); break;
+    }
+    return;
+  }
+  switch (bits) {
+    case 2: put_value_plane<2>(tile, token, codes, n, 0); break;
+    case 3:
+      put_value_plane<2>(tile, token, codes, n, 0);
+      put_value_plane<1>(high, token, codes, n, 2);
+      break;
+    case 4: put_value_plane<4>(tile, token, codes, n, 0); break;
+    default: put_value_plane<8>(tile, token, codes, n, 0); break;
+  }
+}
+
+// NOLINTEND(misc-use-internal-linkage)
+}  // namespace slipstream::turbo::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace slipstream::turbo {
+
+HWY_EXPORT(Rotate);
+HWY_EXPORT(RotateBack);
+HWY_EXPORT(Measure);
+HWY_EXPORT(Quantise);
+HWY_EXPORT(QuantiseLinear);
+HWY_EXPORT(Put);
+
+void rotate_fast(const Rotation& rotation, std::span<float> x) {
+  HWY_DYNAMIC_DISPATCH(Rotate)(rotation, x.data());
+}
+
+void rotate_back_fast(const Rotation& rotation, std::span<float> x) {
+  HWY_DYNAMIC_DISPATCH(RotateBack)(rotation, x.data());
+}
+
+std::uint16_t encode_fast(int bits, std::span<const float> rotated, std::span<std::uint8_t> codes) {
+  const EncodeSteps steps{
+      .measure =
+          [](std::span<const float> x) {
+            return HWY_DYNAMIC_DISPATCH(Measure)(x.data(), x.size());
+          },
+      .quantise =
+          [](int n_bits, std::span<const float> x, float gain, std::span<std::uint8_t> out) {
+            HWY_DYNAMIC_DISPATCH(Quantise)(n_bits, x.data(), x.size(), gain, out.data());
+          },
+      .quantise_linear =
+          [](std::span<const float> x, float scale, std::span<std::uint8_t> out) {
+            HWY_DYNAMIC_DISPATCH(QuantiseLinear)(x.data(), x.size(), scale, out.data());
+          }};
+  return encode_with(steps, bits, rotated, codes);
+}
+
+void put_fast(const TileLayout& layout, std::span<std::uint8_t> tile, int token,
+              std::span<const std::uint8_t> codes) {
+  HWY_DYNAMIC_DISPATCH(Put)
+  (layout.side(), layout.bits(), tile.data(), static_cast<std::size_t>(token), codes.data(),
+   codes.size());
+}
+
+}  // namespace slipstream::turbo
+#endif

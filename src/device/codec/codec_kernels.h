@@ -1,0 +1,25 @@
+// The codec on vector instructions, byte for byte what rotation.h, vector_codec.h and tile.h
+// specify. Each runs on the best instruction set of the machine.
+//
+// Threads: thread-safe. Errors: none.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "device/codec/rotation.h"
+#include "device/codec/tile.h"
+
+namespace slipstream::turbo {
+
+void rotate_fast(const Rotation& rotation, std::span<float> x);
+void rotate_back_fast(const Rotation& rotation, std::span<float> x);
+
+// As encode(); a multiple of 16 components.
+std::uint16_t encode_fast(int bits, std::span<const float> rotated, std::span<std::uint8_t> codes);
+
+// As TileLayout::put().
+void put_fast(const TileLayout& layout, std::span<std::uint8_t> tile, int token,
+              std::span<const std::uint8_t> codes);
+
+}  // namespace slipstream::turbo
