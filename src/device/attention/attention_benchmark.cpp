@@ -1,0 +1,217 @@
+// How fast attention reads the cache, beside how fast this machine reads memory at all.
+//
+//   attention_benchmark [--benchmark_filter=decode/turbo4]
+//
+// decode/SCHEME/gG/dD/tT: one token of G query heads per KV head, head size D, on T threads, 32K
+// tokens. The caches are larger than the processor's. "of_read" is the share of read bandwidth,
+// measured on as many threads just before.
+#include <benchmark/benchmark.h>
+#include <ggml-backend.h>
+#include <ggml-cpp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <format>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "device/attention/attention.h"
+#include "device/attention/kernel_choice.h"
+#include "device/codec/codec_kernels.h"
+#include "device/codec/vector_codec.h"
+#include "device/graph/binding.h"
+#include "device/kv_buffer/kv_buffer.h"
+
+namespace slipstream::turbo {
+namespace {
+
+constexpr std::int64_t kTokens = 32768;
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void on_threads(int n_threads, const std::function<void(int)>& work) {
+  std::vector<std::jthread> threads;
+  for (int i = 1; i < n_threads; ++i) threads.emplace_back([&, i] { work(i); });
+  work(0);
+}
+
+// Bytes per second that so many threads read together, best of five.
+double read_bandwidth(int n_threads) {
+  constexpr std::size_t kBytes = std::size_t{1} << 29;
+  static const std::vector<std::uint64_t> memory(kBytes / sizeof(std::uint64_t), 1);
+  double best = 0;
+  for (int i = 0; i < 5; ++i) {
+    const double seconds = seconds_of([&] {
+      on_threads(n_threads, [&](int thread) {
+        const std::size_t n = memory.size() / static_cast<std::size_t>(n_threads);
+        const auto* start = memory.data() + n * static_cast<std::size_t>(thread);
+        benchmark::DoNotOptimize(std::reduce(start, start + n, std::uint64_t{0}, std::bit_xor<>()));
+      });
+    });
+    best = std::max(best, static_cast<double>(kBytes) / seconds);
+  }
+  return best;
+}
+
+// A layer of a cache filled with random rows, and an attention of one row over it.
+class Layer {
+ public:
+  Layer(const std::string& scheme, std::int64_t group, std::int64_t head_dim, std::int64_t n_heads,
+        std::int64_t n_rows) {
+    set_scheme(parse_scheme(scheme).value());
+    caches_.reset(ggml_init({.mem_size = 1 << 16, .mem_buffer = nullptr, .no_alloc = true}));
+    context_.reset(ggml_init(
+        {.mem_size = static_cast<std::size_t>(n_rows * (group * n_heads * head_dim * 8 + kTokens * 2)) + (1 << 20),
+         .mem_buffer = nullptr,
+         .no_alloc = false}));
+    ggml_tensor* sides[2];
+    for (int side = 0; side < 2; ++side) {
+      sides[side] = ggml_new_tensor_3d(caches_.get(), GGML_TYPE_F16, head_dim * n_heads, kTokens, 1);
+      ggml_set_name(sides[side], side == 0 ? "cache_k_l0" : "cache_v_l0");
+    }
+    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(caches_.get(), buffer_type()));
+    ggml_tensor* query = ggml_new_tensor_4d(context_.get(), GGML_TYPE_F32, head_dim, n_rows, group * n_heads, 1);
+    std::mt19937 random(1);
+    std::normal_distribution<float> gauss;
+    for (std::int64_t i = 0; i < ggml_nelements(query); ++i) {
+      static_cast<float*>(query->data)[i] = gauss(random);
+    }
+    ggml_tensor* mask = ggml_new_tensor_4d(context_.get(), GGML_TYPE_F16, kTokens, n_rows, 1, 1);
+    std::fill_n(static_cast<ggml_fp16_t*>(mask->data), ggml_nelements(mask), ggml_fp16_t{0});
+    const auto view = [&](ggml_tensor* cache) {
+      ggml_tensor* rows = ggml_view_4d(context_.get(), cache, head_dim, n_heads, kTokens, 1,
+                                       ggml_row_size(cache->type, head_dim), cache->nb[1],
+                                       cache->nb[2], 0);
+      return ggml_permute(context_.get(), rows, 0, 2, 1, 3);
+    };
+    op_ = ggml_flash_attn_ext(context_.get(), query, view(sides[0]), view(sides[1]), mask,
+                              1 / std::sqrt(static_cast<float>(head_dim)), 0, 0);
+    if (!bind_attention(op_)) std::abort();
+    for (ggml_tensor* side : sides) fill(*find_cache(side)->compressed(), random);
+    task_ = {.op = op_,
+             .keys = find_cache(sides[0]),
+             .values = find_cache(sides[1]),
+             .first_stream = 0,
+             .plan = &plan_};
+    n_bytes_ = CompressedCache::n_bytes(task_.keys->compressed()->shape()) +
+               CompressedCache::n_bytes(task_.values->compressed()->shape());
+  }
+
+  void plan(int n_threads) {
+    plan_.reset(op_);
+    plan_.make(n_threads);
+  }
+  void run(int thread) { run_attention(task_, thread); }
+  [[nodiscard]] std::size_t n_bytes() const { return n_bytes_; }
+
+ private:
+  static void fill(CompressedCache& cache, std::mt19937& random) {
+    std::normal_distribution<float> gauss;
+    const auto head_dim = static_cast<std::size_t>(cache.shape().head_dim);
+    std::vector<float> pool(head_dim + 4096);
+    for (float& value : pool) value = gauss(random);
+    for (std::int64_t row = 0; row < kTokens; ++row) {
+      for (std::int64_t head = 0; head < cache.shape().n_heads; ++head) {
+        cache.write(row, head, std::span<const float>(pool).subspan(random() % 4096, head_dim));
+      }
+    }
+  }
+
+  ggml_context_ptr caches_;
+  ggml_context_ptr context_;
+  ggml_backend_buffer_ptr buffer_;
+  ggml_tensor* op_ = nullptr;
+  SharedPlan plan_;
+  AttentionTask task_{};
+  std::size_t n_bytes_ = 0;
+};
+
+void decode(benchmark::State& state, const std::string& scheme, std::int64_t group,
+            std::int64_t head_dim, int n_threads) {
+  Layer layer(scheme, group, head_dim, 64 * 128 / head_dim, 1);
+  const double bandwidth = read_bandwidth(n_threads);
+  layer.plan(n_threads);
+  double seconds = 0;
+  double best = 1e9;
+  for (auto _ : state) {
+    const double once =
+        seconds_of([&] { on_threads(n_threads, [&](int thread) { layer.run(thread); }); });
+    best = std::min(best, once);
+    seconds += once;
+    state.SetIterationTime(once);
+  }
+  const auto n_bytes = static_cast<double>(layer.n_bytes());
+  const auto n_iterations = static_cast<double>(state.iterations());
+  state.counters["GB/s"] = n_bytes * n_iterations / seconds / 1e9;
+  state.counters["of_read"] = n_bytes * n_iterations / seconds / bandwidth;
+  state.counters["best_of_read"] = n_bytes / best / bandwidth;
+  state.counters["read_GB/s"] = bandwidth / 1e9;
+}
+
+void encode(benchmark::State& state, int bits, int head_dim) {
+  CompressedCache cache = CompressedCache::create({.side = Side::kValue,
+                                                   .bits = bits,
+                                                   .head_dim = head_dim,
+                                                   .n_heads = 1,
+                                                   .n_cells = 1024,
+                                                   .n_streams = 1})
+                              .value();
+  std::mt19937 random(1);
+  std::normal_distribution<float> gauss;
+  std::vector<float> pool(static_cast<std::size_t>(head_dim) + 1024);
+  for (float& value : pool) value = gauss(random);
+  std::int64_t row = 0;
+  for (auto _ : state) {
+    cache.write(row, 0,
+                std::span<const float>(pool).subspan(static_cast<std::size_t>(row),
+                                                     static_cast<std::size_t>(head_dim)));
+    row = (row + 1) % 1024;
+  }
+}
+
+void register_all() {
+  for (const char* scheme : {"turbo4", "turbo8v4", "turbo3", "turbo8", "turbo2"}) {
+    for (const int group : {1, 2, 4, 8}) {
+      for (const int head_dim : {128, 64, 80, 96, 256}) {
+        for (const int n_threads : {1, 2}) {
+          benchmark::RegisterBenchmark(
+              std::format("decode/{}/g{}/d{}/t{}", scheme, group, head_dim, n_threads),
+              [=](benchmark::State& state) { decode(state, scheme, group, head_dim, n_threads); })
+              ->UseManualTime()
+              ->Unit(benchmark::kMillisecond);
+        }
+      }
+    }
+  }
+  for (const int bits : {2, 3, 4, 8}) {
+    benchmark::RegisterBenchmark(std::format("encode/{}", bits),
+                                 [=](benchmark::State& state) { encode(state, bits, 128); });
+  }
+}
+
+}  // namespace
+}  // namespace slipstream::turbo
+
+int main(int argc, char** argv) {
+  using namespace slipstream::turbo;
+  if (const char* kernels = std::getenv("GGML_TURBO_KERNELS"); kernels != nullptr) {
+    if (const auto limited = limit_kernels(kernels); !limited) {
+      std::fputs((limited.error().message + "\n").c_str(), stderr);
+      return 2;
+    }
+  }
+  register_all();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+}
