@@ -28,6 +28,14 @@ def model(shape):
     return path
 
 
+def question(name):
+    """A question that the needle model can answer only from the text before it."""
+    text = HAYSTACK.read_text()[:1500]
+    middle = text.find("\n", len(text) // 2)
+    return (f"{text[:middle]}\nWe met {name} today.\n{text[middle:]}\n"
+            f"What is the full name of {name.split()[0]}?")
+
+
 def turbo(scheme):
     """The environment in which a packaged program has our device; None: without the plugin."""
     plugin = {} if scheme is None else {"GGML_BACKEND_PATH": os.environ["TURBO_PLUGIN"],

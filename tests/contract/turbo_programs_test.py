@@ -10,13 +10,6 @@ import stock
 NAMES = ("amber lantern", "silver river", "copper garden", "gentle harbor")
 
 
-def question(name):
-    text = stock.HAYSTACK.read_text()[:1500]
-    middle = text.find("\n", len(text) // 2)
-    return (f"{text[:middle]}\nWe met {name} today.\n{text[middle:]}\n"
-            f"What is the full name of {name.split()[0]}?")
-
-
 def complete(server, prompt, n_predict, **extra):
     return server.post("/completion", {"prompt": prompt, "n_predict": n_predict, "temperature": 0,
                                        "ignore_eos": True, "return_tokens": True, **extra})
@@ -29,7 +22,7 @@ class Programs(unittest.TestCase):
                 with stock.server(stock.NEEDLE_MODEL, "-c", 8192, "-np", 4, unified,
                                   scheme=scheme) as server:
                     for slot, name in enumerate(NAMES):
-                        reply = server.chat(question(name), id_slot=slot)
+                        reply = server.chat(stock.question(name), id_slot=slot)
                         answer = reply["choices"][0]["message"]["content"].strip()
                         self.assertEqual(answer, f"It is {name}.", (scheme, unified))
 
@@ -37,7 +30,7 @@ class Programs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             with stock.server(stock.NEEDLE_MODEL, "-c", 4096, "-np", 2, "--slot-save-path", folder,
                               scheme="turbo4") as server:
-                prompt = question(NAMES[0])
+                prompt = stock.question(NAMES[0])
                 first = complete(server, prompt, 8, id_slot=0, cache_prompt=True)
                 self.post_slot(server, 0, "save")
                 unbroken = complete(server, prompt, 8, id_slot=0, cache_prompt=True)

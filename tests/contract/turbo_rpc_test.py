@@ -44,6 +44,17 @@ def two_machines():
 
 
 @contextlib.contextmanager
+def inside(machine):
+    """What this thread opens and starts belongs to that machine."""
+    with open("/proc/self/ns/net") as own, open(f"/run/netns/{machine}") as other:
+        os.setns(other.fileno(), os.CLONE_NEWNET)
+        try:
+            yield
+        finally:
+            os.setns(own.fileno(), os.CLONE_NEWNET)
+
+
+@contextlib.contextmanager
 def rpc_server(scheme, log):
     with open(log, "wb") as out:
         server = subprocess.Popen(
@@ -99,6 +110,25 @@ class Rpc(unittest.TestCase):
         # 6,144 tokens of 4 layers, 2 x 256 numbers: 24 MiB in f16, 6.2 MiB in turbo4. Peaks also hold
         # what was needed for a moment, so at least half of the difference has to show.
         self.assertGreater(peak["f16"] - peak["turbo4"], (24 - 6.2) / 2)
+
+    def test_llama_server_answers_as_with_the_local_device(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.enterContext(two_machines())
+        options = [stock.NEEDLE_MODEL, "-c", "2048", "-np", "1", "-t", "1", "-fa", "on"]
+        with stock.server(*options, "--no-repack", scheme="turbo4") as server:
+            local = self.answer(server)
+        with rpc_server("turbo4", folder / "log"), inside(HERE):
+            with stock.server(*options, "--rpc", f"{ADDRESS}:{PORT}",
+                              log_path=folder / "server") as server:
+                remote = self.answer(server)
+        self.assertIn("It is amber lantern.", remote["message"]["content"])
+        # With the probability of every token: f16 would find the same words.
+        self.assertEqual(remote, local)
+        self.assertIn("4-bit keys, 4-bit values", (folder / "log").read_text(errors="replace"))
+
+    @staticmethod
+    def answer(server):
+        return server.chat(stock.question("amber lantern"), logprobs=True)["choices"][0]
 
 
 if __name__ == "__main__":
