@@ -143,8 +143,8 @@ void CompressedCache::observe(std::span<const std::int64_t> row_idx, std::span<c
   }
   if (early_row_idx_.size() >= kCentreRows) {
     is_centre_open_ = false;
-    early_row_idx_ = {};
-    early_rows_ = {};
+    early_row_idx_ = std::vector<std::int64_t>();  // `= {}` would keep the memory
+    early_rows_ = std::vector<float>();
   }
 }
 
