@@ -181,6 +181,7 @@ Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
   }
   ggml_graph_add_node(shadow_, copy);
   if (is_compressed(node)) {
+    find_cache(node)->compressed()->close_centre();  // it writes rows that were not observed
     const auto task = std::ranges::find(expands_, find_cache(node), &ExpandTask::cache);
     add_custom(node, run_compress, &*task);
   }

@@ -83,6 +83,7 @@ TEST_P(Cache, PartsOfRowsCanBeReadAndWritten) {
   const std::vector<ggml_fp16_t> rows = random_rows(3);
   ASSERT_TRUE(cache_->set(std::as_bytes(std::span(rows)), 5 * cache_->row_bytes()));
   const std::vector<ggml_fp16_t> stored = read(5, 3);
+  const std::vector<ggml_fp16_t> neighbour = read(4, 1);  // never written: the centre
   std::vector<std::byte> part(700);
   cache_->get(part, 5 * cache_->row_bytes() + 100);
   EXPECT_EQ(std::memcmp(part.data(), std::as_bytes(std::span(stored)).data() + 100, part.size()),
@@ -90,7 +91,7 @@ TEST_P(Cache, PartsOfRowsCanBeReadAndWritten) {
   // Writing a part of what is there changes nothing; its neighbours stay.
   ASSERT_TRUE(cache_->set(part, 5 * cache_->row_bytes() + 100));
   EXPECT_EQ(read(5, 3), stored);
-  EXPECT_EQ(read(4, 1), std::vector<ggml_fp16_t>(kChannels));
+  EXPECT_EQ(read(4, 1), neighbour);
 }
 
 TEST_P(Cache, ClearAndMemsetGiveZeroes) {
@@ -110,6 +111,25 @@ TEST_P(Cache, AStreamCopiesExactly) {
   ASSERT_TRUE(cache_->set(std::as_bytes(std::span(rows)), 0));
   cache_->compressed()->copy_stream(0, 1);
   EXPECT_EQ(read(kCells, kCells), read(0, kCells));
+}
+
+// A restored row or a copied stream is there before the cache has computed anything: rows computed
+// later must not move the centre under it.
+TEST_P(Cache, WhatWasWrittenStaysWhenRowsAreComputedLater) {
+  const std::vector<ggml_fp16_t> rows = random_rows(3, 20);
+  const std::vector<float> later(static_cast<std::size_t>(kCells * kChannels), 7.0F);
+  const std::vector<std::int64_t> later_idx = {10, 11, 12, 13};
+  for (const bool by_copy : {false, true}) {
+    CacheTensor cache(tensor_);
+    ASSERT_TRUE(cache.bind_compressed(GetParam(), 128));
+    ASSERT_TRUE(cache.set(std::as_bytes(std::span(rows)), 0));
+    if (by_copy) cache.compressed()->copy_stream(0, 1);
+    cache.compressed()->observe(later_idx, std::span(later).first(4 * kChannels));
+    std::vector<ggml_fp16_t> back(rows.size());
+    const std::size_t stream = by_copy ? static_cast<std::size_t>(kCells) : 0;
+    cache.get(std::as_writable_bytes(std::span(back)), stream * cache.row_bytes());
+    EXPECT_LT(relative_error(rows, back), error_bound(GetParam())) << by_copy;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Bits, Cache, testing::Values(2, 3, 4, 8));

@@ -141,11 +141,13 @@ void CompressedCache::observe(std::span<const std::int64_t> row_idx, std::span<c
                 .subspan(i * n_channels + static_cast<std::size_t>(head) * head_dim, head_dim));
     }
   }
-  if (early_row_idx_.size() >= kCentreRows) {
-    is_centre_open_ = false;
-    early_row_idx_ = std::vector<std::int64_t>();  // `= {}` would keep the memory
-    early_rows_ = std::vector<float>();
-  }
+  if (early_row_idx_.size() >= kCentreRows) close_centre();
+}
+
+void CompressedCache::close_centre() {
+  is_centre_open_ = false;
+  early_row_idx_ = std::vector<std::int64_t>();  // `= {}` would keep the memory
+  early_rows_ = std::vector<float>();
 }
 
 void CompressedCache::write(std::int64_t row, std::int64_t head, std::span<const float> vector) {
@@ -188,6 +190,7 @@ void CompressedCache::clear() {
 
 void CompressedCache::copy_stream(std::int64_t from, std::int64_t to) {
   if (from == to) return;
+  close_centre();  // the copies are not among the early rows
   std::memcpy(head_start(to, 0), head_start(from, 0),
               bytes_of_head(shape_) * static_cast<std::size_t>(shape_.n_heads));
 }

@@ -48,9 +48,11 @@ class CompressedCache {
 
   // Shows rows before they are written, while the centre is still open: it becomes their mean, and
   // the rows seen before are written again. Afterwards does nothing. `rows` is n x n_heads *
-  // head_dim.
+  // head_dim. Rows written without being shown need a centre that does not move any more: close it
+  // first.
   [[nodiscard]] bool is_centre_open() const { return is_centre_open_; }
   void observe(std::span<const std::int64_t> row_idx, std::span<const float> rows);
+  void close_centre();
   [[nodiscard]] std::span<const float> centre(std::int64_t head) const;
 
   // One vector of head_dim numbers, as the model sees it (not rotated).
