@@ -142,6 +142,28 @@ void Quantise(int bits, const float* HWY_RESTRICT x, std::size_t n, float gain,
   }
 }
 
+int SumOfSquares(int bits, const std::uint8_t* HWY_RESTRICT codes, std::size_t n) {
+  const hn::CappedTag<std::uint8_t, 16> db;
+  const hn::RebindToSigned<decltype(db)> di;
+  const hn::RepartitionToWide<decltype(di)> dw;
+  const hn::RepartitionToWide<decltype(dw)> dq;
+  const std::span<const std::int8_t> levels = centroids_i8(bits);
+  alignas(16) std::uint8_t table[16];
+  for (std::size_t i = 0; i < 16; ++i) {
+    table[i] = static_cast<std::uint8_t>(levels[i % levels.size()]);
+  }
+  auto sum = hn::Zero(dq);
+  for (std::size_t i = 0; i < n; i += hn::Lanes(db)) {
+    const auto level =
+        hn::BitCast(di, hn::TableLookupBytes(hn::LoadDup128(db, table), hn::LoadU(db, codes + i)));
+    const auto even = hn::PromoteEvenTo(dw, level);
+    const auto odd = hn::PromoteOddTo(dw, level);
+    sum = hn::Add(sum, hn::Add(hn::WidenMulPairwiseAdd(dq, even, even),
+                               hn::WidenMulPairwiseAdd(dq, odd, odd)));
+  }
+  return hn::ReduceSum(dq, sum);
+}
+
 void QuantiseLinear(const float* HWY_RESTRICT x, std::size_t n, float scale,
                     std::uint8_t* HWY_RESTRICT codes) {
   const Floats df;
@@ -237,6 +259,7 @@ HWY_EXPORT(Rotate);
 HWY_EXPORT(RotateBack);
 HWY_EXPORT(Measure);
 HWY_EXPORT(Quantise);
+HWY_EXPORT(SumOfSquares);
 HWY_EXPORT(QuantiseLinear);
 HWY_EXPORT(Put);
 
@@ -257,6 +280,10 @@ std::uint16_t encode_fast(int bits, std::span<const float> rotated, std::span<st
       .quantise =
           [](int n_bits, std::span<const float> x, float gain, std::span<std::uint8_t> out) {
             HWY_DYNAMIC_DISPATCH(Quantise)(n_bits, x.data(), x.size(), gain, out.data());
+          },
+      .sum_of_squares =
+          [](int n_bits, std::span<const std::uint8_t> in) {
+            return HWY_DYNAMIC_DISPATCH(SumOfSquares)(n_bits, in.data(), in.size());
           },
       .quantise_linear =
           [](std::span<const float> x, float scale, std::span<std::uint8_t> out) {

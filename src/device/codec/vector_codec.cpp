@@ -73,13 +73,13 @@ void quantise(int bits, auto component, float gain, std::span<std::uint8_t> code
 }
 
 // If the components are levels times a factor, within tolerance, the codes of those levels. The
-// peak may be any level: the largest that fits is taken. Ordinary vectors are told apart after a
-// few components.
-bool recognise(int bits, auto component, float component_peak, float tolerance,
+// peak may be any level from `lowest` on: the largest that fits is taken. Ordinary vectors are told
+// apart after a few components.
+bool recognise(int bits, auto component, float component_peak, std::size_t lowest, float tolerance,
                std::span<std::uint8_t> codes) {
   const std::span<const float> levels = centroids(bits);
   const std::span<const float> borders = thresholds(bits);
-  for (std::size_t k = levels.size() - 1; k >= levels.size() / 2; --k) {
+  for (std::size_t k = levels.size() - 1; k >= lowest; --k) {
     const float gain = levels[k] / component_peak;
     const auto is_level = [&](std::size_t i) {
       const float y = component(i) * gain;
@@ -95,27 +95,41 @@ bool recognise(int bits, auto component, float component_peak, float tolerance,
   return false;
 }
 
-int largest_level(std::span<const std::int8_t> levels, std::span<const std::uint8_t> codes) {
-  int largest = 0;
-  for (const std::uint8_t code : codes) largest = std::max(largest, std::abs(int{levels[code]}));
-  return largest;
+// The largest magnitude among the levels, as the code of its positive one.
+std::size_t largest_code(int bits, std::span<const std::uint8_t> codes) {
+  std::uint8_t least = codes[0];
+  std::uint8_t most = codes[0];
+  for (const std::uint8_t code : codes) {
+    least = std::min(least, code);
+    most = std::max(most, code);
+  }
+  const std::size_t n_levels = std::size_t{1} << static_cast<unsigned>(bits);
+  return std::max<std::size_t>(most, n_levels - 1 - least);
 }
 
-// Ends when the largest level stays what it is; each round before raises it. Nothing to do for
-// codes that have the largest of all.
+// Codes that would be recognised as levels with a larger peak become those. Each round raises the
+// largest level.
 void settle(int bits, std::span<std::uint8_t> codes) {
   const std::span<const std::int8_t> levels = centroids_i8(bits);
   const auto level = [=](std::size_t i) { return static_cast<float>(levels[codes[i]]); };
-  int before = 0;
-  for (int now = largest_level(levels, codes); now != before; now = largest_level(levels, codes)) {
-    before = now;
-    recognise(bits, level, static_cast<float>(now), kToleranceOfCodes, codes);
+  bool changed = true;
+  while (changed) {
+    const std::size_t largest = largest_code(bits, codes);
+    changed = recognise(bits, level, static_cast<float>(levels[largest]), largest + 1,
+                        kToleranceOfCodes, codes);
   }
 }
 
 void quantise_vector(int bits, std::span<const float> x, float gain,
                      std::span<std::uint8_t> codes) {
   quantise(bits, [x](std::size_t i) { return finite_or_zero(x[i]); }, gain, codes);
+}
+
+int sum_of_squares(int bits, std::span<const std::uint8_t> codes) {
+  const std::span<const std::int8_t> levels = centroids_i8(bits);
+  int sum = 0;
+  for (const std::uint8_t code : codes) sum += levels[code] * levels[code];
+  return sum;
 }
 
 void quantise_linear(std::span<const float> x, float scale, std::span<std::uint8_t> codes) {
@@ -132,17 +146,14 @@ std::uint16_t encode_levels(const EncodeSteps& steps, int bits, std::span<const 
   // Far below any scale above 0, and far above where the gain would overflow.
   if (found.length < 1e-9) return encode_zero(bits, codes);
   const auto component = [x](std::size_t i) { return finite_or_zero(x[i]); };
-  if (!recognise(bits, component, found.peak, kToleranceOfData, codes)) {
+  const std::size_t smallest_positive = centroids(bits).size() / 2;
+  if (!recognise(bits, component, found.peak, smallest_positive, kToleranceOfData, codes)) {
     const double to_variance_1 = std::sqrt(static_cast<double>(x.size())) / found.length;
     const float to_peak = peak_cut_max(bits) * centroids(bits).back() / found.peak;
     steps.quantise(bits, x, std::min(static_cast<float>(to_variance_1), to_peak), codes);
   }
   settle(bits, codes);
-  int sum_of_squares = 0;
-  for (const std::uint8_t code : codes) {
-    sum_of_squares += centroids_i8(bits)[code] * centroids_i8(bits)[code];
-  }
-  const float scale = scale_nearest(found.length / std::sqrt(sum_of_squares));
+  const float scale = scale_nearest(found.length / std::sqrt(steps.sum_of_squares(bits, codes)));
   if (scale == 0) return encode_zero(bits, codes);
   return float_to_f16(scale);
 }
@@ -168,9 +179,11 @@ std::uint16_t encode_with(const EncodeSteps& steps, int bits, std::span<const fl
 }
 
 std::uint16_t encode(int bits, std::span<const float> rotated, std::span<std::uint8_t> codes) {
-  return encode_with(
-      {.measure = measure, .quantise = quantise_vector, .quantise_linear = quantise_linear}, bits,
-      rotated, codes);
+  return encode_with({.measure = measure,
+                      .quantise = quantise_vector,
+                      .sum_of_squares = sum_of_squares,
+                      .quantise_linear = quantise_linear},
+                     bits, rotated, codes);
 }
 
 void decode(int bits, std::uint16_t scale_f16, std::span<const std::uint8_t> codes,

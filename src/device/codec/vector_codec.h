@@ -56,6 +56,8 @@ struct EncodeSteps {
   VectorStatistics (*measure)(std::span<const float> x);
   // Nearest levels to x * gain.
   void (*quantise)(int bits, std::span<const float> x, float gain, std::span<std::uint8_t> codes);
+  // Of the levels of codes.
+  int (*sum_of_squares)(int bits, std::span<const std::uint8_t> codes);
   // x / scale, to even where it is halfway, + 128.
   void (*quantise_linear)(std::span<const float> x, float scale, std::span<std::uint8_t> codes);
 };

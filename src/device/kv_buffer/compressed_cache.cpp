@@ -160,8 +160,8 @@ void CompressedCache::write(std::int64_t row, std::int64_t head, std::span<const
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
   std::uint16_t* scale = token_scales(row, head);
   for (int i = 0; i < n_scales(shape_.side, shape_.bits, shape_.head_dim); ++i) {
-    scale[i * kTileTokens] = encode(shape_.bits, scale_part(std::span<const float>(x), shape_, i),
-                                    scale_part(c, shape_, i));
+    scale[i * kTileTokens] = encode_fast(
+        shape_.bits, scale_part(std::span<const float>(x), shape_, i), scale_part(c, shape_, i));
   }
   put_fast(layout_, tile_codes(row, head), token, c);
 }
