@@ -50,34 +50,18 @@ SLIP_AMX void put_back(const unsigned char* saved) {
   }
 }
 
-// The whole key: 64 channels at a time into the same four results, one for each tile of tokens.
+// The whole key, 64 channels at a time.
 SLIP_AMX void dot_whole(const DotRows& work, const std::int8_t* rows, std::int32_t* dots) {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  for (int channel = 0; channel < work.n_channels; channel += 64) {
-    const std::uint8_t* keys = work.keys + channel * kTileTokens;
-    _tile_loadd(4, rows + channel, work.row_stride);
-    _tile_loadd(6, keys, 64);
-    _tile_dpbsud(0, 4, 6);
-    if (work.n_tiles > 1) {
-      _tile_loadd(6, keys + work.tile_bytes, 64);
-      _tile_dpbsud(1, 4, 6);
+  for (int tile = 0; tile < work.n_tiles; ++tile) {
+    const std::uint8_t* keys = work.keys + static_cast<std::size_t>(tile) * work.tile_bytes;
+    _tile_zero(0);
+    for (int channel = 0; channel < work.n_channels; channel += 64) {
+      _tile_loadd(4, rows + channel, work.row_stride);
+      _tile_loadd(6, keys + channel * kTileTokens, 64);
+      _tile_dpbsud(0, 4, 6);
     }
-    if (work.n_tiles > 2) {
-      _tile_loadd(6, keys + 2 * work.tile_bytes, 64);
-      _tile_dpbsud(2, 4, 6);
-    }
-    if (work.n_tiles > 3) {
-      _tile_loadd(6, keys + 3 * work.tile_bytes, 64);
-      _tile_dpbsud(3, 4, 6);
-    }
+    _tile_stored(0, dots + tile * kTileTokens, kResultStride);
   }
-  _tile_stored(0, dots, kResultStride);
-  _tile_stored(1, dots + 16, kResultStride);
-  _tile_stored(2, dots + 32, kResultStride);
-  _tile_stored(3, dots + 48, kResultStride);
 }
 
 // 32 channels: half a tile.

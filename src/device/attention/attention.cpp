@@ -192,8 +192,12 @@ class PieceAttention {
       digits_ = space_.query_digits.get(n_rows * digit_stride_);
       offsets_ = space_.offsets.get(n_queries_ * static_cast<std::size_t>(keys_.n_parts));
     }
-    products_ = space_.products.get(padded(n_queries_ * 2, kRowsPadding) *
-                                    std::max<std::size_t>(kChunkTokens, value_dim));
+    // Of keys, part after part; later of values.
+    const std::size_t n_product_rows = padded(n_queries_ * 2, kRowsPadding);
+    product_stride_ = n_product_rows * kChunkTokens;
+    products_ = space_.products.get(
+        n_product_rows *
+        std::max(static_cast<std::size_t>(keys_.n_parts) * kChunkTokens, value_dim));
     for (std::size_t i = 0; i < n_queries_; ++i) {
       const std::int64_t row = piece_.first_row + static_cast<std::int64_t>(i) / group;
       const std::int64_t head = piece_.kv_head * group + static_cast<std::int64_t>(i) % group;
@@ -255,25 +259,31 @@ class PieceAttention {
 
   // --- one chunk
 
-  // Calls part(first, n) for the queries, next to each other, that see something of the chunk.
-  template <typename Part>
-  void for_seeing(int chunk, const Part& part) const {
+  // Queries next to each other that see something of a chunk.
+  struct Run {
+    std::size_t first;
+    std::size_t n;
+  };
+
+  void find_runs(int chunk) {
+    n_runs_ = 0;
     for (std::size_t first = 0; first < n_queries_; ++first) {
       if (queries_[first].sights[chunk] == Sight::kNothing) continue;
       std::size_t end = first + 1;
       while (end < n_queries_ && queries_[end].sights[chunk] != Sight::kNothing) ++end;
-      part(first, end - first);
+      runs_[n_runs_++] = {.first = first, .n = end - first};
       first = end;
     }
   }
 
   void look_at(const Chunk& chunk) {
-    bool seen = false;
-    for_seeing(chunk.idx, [&](std::size_t first, std::size_t n) {
-      if (!seen) load_keys(chunk);  // only now: what no query sees is never expanded
-      seen = true;
+    find_runs(chunk.idx);
+    if (n_runs_ == 0) return;  // what no query sees is never read
+    load(chunk);
+    for (std::size_t i = 0; i < n_runs_; ++i) {
+      const auto [first, n] = runs_[i];
       read_mask(chunk, first, n);
-      score(chunk, first, n);
+      score(chunk, i);
       soften({.scores = scores_ + first * kChunkTokens,
               .bias = bias_rows_ + first,
               .slope = slope_ + first,
@@ -284,10 +294,8 @@ class PieceAttention {
               .max = max_ + first,
               .sum = sum_ + first,
               .rescale = rescale_ + first});
-    });
-    if (!seen) return;
-    load_values(chunk);
-    for_seeing(chunk.idx, [&](std::size_t first, std::size_t n) { add(chunk, first, n); });
+      add(chunk, first, n);
+    }
   }
 
   // Where a query sees only some of the chunk, what its mask adds to each score.
@@ -312,34 +320,56 @@ class PieceAttention {
     }
   }
 
-  void load_keys(const Chunk& chunk) {
-    if (keys_.cache == nullptr) return;
-    const std::uint8_t* codes = keys_.codes(chunk);
-    if (keys_.bits == 8) {
-      key_bytes_ = codes;  // they are what expansion would give
-    } else {
-      std::uint8_t* bytes = space_.key_bytes.get(expanded_bytes(keys_.head_dim) + kReadPast);
-      expand_keys(keys_.bits, keys_.head_dim, codes, chunk.n_tiles(), bytes);
-      key_bytes_ = bytes;
+  // The dots of a run with one part of the keys.
+  [[nodiscard]] DotRows dots_of(const Run& run, int part) const {
+    const auto digits = static_cast<std::size_t>(n_digits(keys_.bits));
+    const std::size_t first_channel =
+        static_cast<std::size_t>(part) * static_cast<std::size_t>(keys_.part_channels);
+    return {.keys = key_bytes_ + first_channel * kTileTokens,
+            .tile_bytes = static_cast<std::size_t>(keys_.head_dim) * kTileTokens,
+            .n_tiles = 0,
+            .n_channels = keys_.channels_of_part(part),
+            .rows = digits_ + run.first * digits * digit_stride_ + first_channel,
+            .row_stride = digit_stride_,
+            .n_rows = static_cast<int>(run.n * digits),
+            .dots = products_ + static_cast<std::size_t>(part) * product_stride_};
+  }
+
+  // Reads the chunk's keys and values and multiplies the first run's queries with the keys.
+  void load(const Chunk& chunk) {
+    ScanChunk work{};
+    work.n_tiles = chunk.n_tiles();
+    DotRows parts[n_scales(Side::kKey, 8, Rotation::kDimMax)];
+    if (keys_.cache != nullptr) {
+      work.key_bits = keys_.bits;
+      work.key_dim = keys_.head_dim;
+      work.key_codes = keys_.codes(chunk);
+      work.key_bytes = space_.key_bytes.get(expanded_bytes(keys_.head_dim) + kReadPast);
+      key_bytes_ = keys_.bits == 8 ? work.key_codes : work.key_bytes;
+      for (int part = 0; part < keys_.n_parts; ++part) parts[part] = dots_of(runs_[0], part);
+      work.parts = parts;
+      work.n_parts = keys_.n_parts;
+      work.dot = with_amx_ && parts[0].n_rows >= kRowsForAmx ? amx_dot_rows : nullptr;
+      key_scales_ = load_scales_of(keys_, chunk, space_.key_scales);
     }
-    const int n_halfs = chunk.n_tiles() * keys_.n_parts * kTileTokens;
-    key_scales_ = space_.key_scales.get(static_cast<std::size_t>(kChunkTokens) *
-                                        static_cast<std::size_t>(keys_.n_parts));
-    load_scales(keys_.scales(chunk), n_halfs, key_scales_);
+    if (values_.cache != nullptr) {
+      work.value_bits = values_.bits;
+      work.value_dim = values_.head_dim;
+      work.value_codes = values_.codes(chunk);
+      work.value_bytes = value_bytes_ = space_.value_bytes.get(expanded_bytes(values_.head_dim));
+      value_scales_ = load_scales_of(values_, chunk, space_.value_scales);
+    }
+    scan_chunk(work);
   }
 
-  void load_values(const Chunk& chunk) {
-    if (values_.cache == nullptr) return;
-    value_bytes_ = space_.value_bytes.get(expanded_bytes(values_.head_dim));
-    expand_values(values_.bits, values_.head_dim, values_.codes(chunk), chunk.n_tiles(),
-                  value_bytes_);
-    const int n_halfs = chunk.n_tiles() * values_.n_parts * kTileTokens;
-    value_scales_ = space_.value_scales.get(static_cast<std::size_t>(kChunkTokens) *
-                                            static_cast<std::size_t>(values_.n_parts));
-    load_scales(values_.scales(chunk), n_halfs, value_scales_);
+  static float* load_scales_of(const CacheSide& side, const Chunk& chunk, Scratch<float>& memory) {
+    float* scales = memory.get(static_cast<std::size_t>(kChunkTokens * side.n_parts));
+    load_scales(side.scales(chunk), chunk.n_tiles() * side.n_parts * kTileTokens, scales);
+    return scales;
   }
 
-  void score(const Chunk& chunk, std::size_t first, std::size_t n) {
+  void score(const Chunk& chunk, std::size_t run_idx) {
+    const auto [first, n] = runs_[run_idx];
     if (keys_.cache == nullptr) {
       for (std::size_t q = first; q < first + n; ++q) {
         score_plain(keys_.plain_rows(chunk), keys_.plain_stride(), chunk.n_tokens,
@@ -351,27 +381,18 @@ class PieceAttention {
     for (std::size_t q = first; q < first + n; ++q) {
       std::fill_n(scores_ + q * kChunkTokens, kChunkTokens, centre_score_[q]);
     }
-    const int digits = n_digits(keys_.bits);
-    const int n_rows = static_cast<int>(n) * digits;
     for (int part = 0; part < keys_.n_parts; ++part) {
-      const DotRows work{
-          .keys =
-              key_bytes_ + static_cast<std::ptrdiff_t>(part) * keys_.part_channels * kTileTokens,
-          .tile_bytes = static_cast<std::size_t>(keys_.head_dim) * kTileTokens,
-          .n_tiles = chunk.n_tiles(),
-          .n_channels = keys_.channels_of_part(part),
-          .rows = digits_ + first * static_cast<std::size_t>(digits) * digit_stride_ +
-                  static_cast<std::ptrdiff_t>(part) * keys_.part_channels,
-          .row_stride = digit_stride_,
-          .n_rows = n_rows,
-          .dots = products_};
-      with_amx_&& n_rows >= kRowsForAmx ? amx_dot_rows(work) : dot_rows(work);
+      if (run_idx > 0) {  // load() has done the first
+        DotRows work = dots_of(runs_[run_idx], part);
+        work.n_tiles = chunk.n_tiles();
+        with_amx_&& work.n_rows >= kRowsForAmx ? amx_dot_rows(work) : dot_rows(work);
+      }
       for (std::size_t q = 0; q < n; ++q) {
         part_offset_[q] = offsets_[(first + q) * static_cast<std::size_t>(keys_.n_parts) +
                                    static_cast<std::size_t>(part)];
       }
-      score_rows({.dots = products_,
-                  .n_digits = digits,
+      score_rows({.dots = products_ + static_cast<std::size_t>(part) * product_stride_,
+                  .n_digits = n_digits(keys_.bits),
                   .scales = key_scales_ + static_cast<std::ptrdiff_t>(part) * kTileTokens,
                   .scale_stride = static_cast<std::size_t>(keys_.n_parts) * kTileTokens,
                   .n_tiles = chunk.n_tiles(),
@@ -511,6 +532,8 @@ class PieceAttention {
 
   std::size_t n_queries_ = 0;
   std::size_t digit_stride_ = 0;
+  std::size_t product_stride_ = 0;
+  std::size_t n_runs_ = 0;
   const std::uint8_t* key_bytes_ = nullptr;
   std::int8_t* value_bytes_ = nullptr;
   float* key_scales_ = nullptr;
@@ -523,6 +546,7 @@ class PieceAttention {
   float* scores_ = nullptr;
   float* bias_ = nullptr;
   Query queries_[kQueriesMax];
+  Run runs_[kQueriesMax / 2 + 1];
   const float* bias_rows_[kQueriesMax];
   float max_[kQueriesMax];
   float sum_[kQueriesMax];

@@ -71,16 +71,20 @@ class Layer {
     set_scheme(parse_scheme(scheme).value());
     caches_.reset(ggml_init({.mem_size = 1 << 16, .mem_buffer = nullptr, .no_alloc = true}));
     context_.reset(ggml_init(
-        {.mem_size = static_cast<std::size_t>(n_rows * (group * n_heads * head_dim * 8 + kTokens * 2)) + (1 << 20),
+        {.mem_size =
+             static_cast<std::size_t>(n_rows * (group * n_heads * head_dim * 8 + kTokens * 2)) +
+             (1 << 20),
          .mem_buffer = nullptr,
          .no_alloc = false}));
     ggml_tensor* sides[2];
     for (int side = 0; side < 2; ++side) {
-      sides[side] = ggml_new_tensor_3d(caches_.get(), GGML_TYPE_F16, head_dim * n_heads, kTokens, 1);
+      sides[side] =
+          ggml_new_tensor_3d(caches_.get(), GGML_TYPE_F16, head_dim * n_heads, kTokens, 1);
       ggml_set_name(sides[side], side == 0 ? "cache_k_l0" : "cache_v_l0");
     }
     buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(caches_.get(), buffer_type()));
-    ggml_tensor* query = ggml_new_tensor_4d(context_.get(), GGML_TYPE_F32, head_dim, n_rows, group * n_heads, 1);
+    ggml_tensor* query =
+        ggml_new_tensor_4d(context_.get(), GGML_TYPE_F32, head_dim, n_rows, group * n_heads, 1);
     std::mt19937 random(1);
     std::normal_distribution<float> gauss;
     for (std::int64_t i = 0; i < ggml_nelements(query); ++i) {
@@ -89,9 +93,9 @@ class Layer {
     ggml_tensor* mask = ggml_new_tensor_4d(context_.get(), GGML_TYPE_F16, kTokens, n_rows, 1, 1);
     std::fill_n(static_cast<ggml_fp16_t*>(mask->data), ggml_nelements(mask), ggml_fp16_t{0});
     const auto view = [&](ggml_tensor* cache) {
-      ggml_tensor* rows = ggml_view_4d(context_.get(), cache, head_dim, n_heads, kTokens, 1,
-                                       ggml_row_size(cache->type, head_dim), cache->nb[1],
-                                       cache->nb[2], 0);
+      ggml_tensor* rows =
+          ggml_view_4d(context_.get(), cache, head_dim, n_heads, kTokens, 1,
+                       ggml_row_size(cache->type, head_dim), cache->nb[1], cache->nb[2], 0);
       return ggml_permute(context_.get(), rows, 0, 2, 1, 3);
     };
     op_ = ggml_flash_attn_ext(context_.get(), query, view(sides[0]), view(sides[1]), mask,

@@ -92,6 +92,7 @@ HWY_INLINE void expand_tile(const Table& levels, const std::uint8_t* HWY_RESTRIC
     constexpr std::size_t kQuads = 8 / kBits;  // of a group
     constexpr std::uint8_t kMask = (1U << kBits) - 1U;
     for (std::size_t group = 0; group * kQuads < head_dim / 4; ++group) {
+      if (slot == 0) __builtin_prefetch(codes + group * kGroupBytes + 4096);
       auto bits = hn::BitCast(dh, hn::LoadU(db, codes + group * kGroupBytes + slot * 4));
       for (std::size_t k = 0; k < kQuads; ++k) {
         const auto code = hn::And(hn::BitCast(db, bits), hn::Set(db, kMask));
@@ -104,61 +105,47 @@ HWY_INLINE void expand_tile(const Table& levels, const std::uint8_t* HWY_RESTRIC
 
 template <int kBits>
 void expand_keys_of(std::size_t head_dim, const std::uint8_t* HWY_RESTRICT codes,
-                    std::size_t n_tiles, std::uint8_t* HWY_RESTRICT bytes) {
-  const std::size_t code_bytes =
-      TileLayout(Side::kKey, kBits, static_cast<int>(head_dim)).code_bytes();
+                    std::uint8_t* HWY_RESTRICT bytes) {
   const Table table = make_table<kBits>(128);
-  for (std::size_t tile = 0; tile < n_tiles; ++tile) {
-    for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
-      std::uint8_t* HWY_RESTRICT to = bytes + tile * head_dim * kSlots + slot * 4;
-      expand_tile<kBits>(table, codes + tile * code_bytes, head_dim, slot,
-                         [&](std::size_t quad, auto values)
-                             HWY_ATTR { hn::StoreU(values, Bytes(), to + quad * kGroupBytes); });
-    }
+  for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
+    expand_tile<kBits>(table, codes, head_dim, slot, [&](std::size_t quad, auto values) HWY_ATTR {
+      hn::StoreU(values, Bytes(), bytes + quad * kGroupBytes + slot * 4);
+    });
   }
 }
 
 template <int kBits>
 void expand_values_of(std::size_t head_dim, const std::uint8_t* HWY_RESTRICT codes,
-                      std::size_t n_tiles, std::int8_t* HWY_RESTRICT bytes) {
-  const std::size_t code_bytes =
-      TileLayout(Side::kValue, kBits, static_cast<int>(head_dim)).code_bytes();
+                      std::size_t tile, std::int8_t* HWY_RESTRICT bytes) {
   const Table table = make_table<kBits>(0);
-  for (std::size_t tile = 0; tile < n_tiles; ++tile) {
-    for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
-      // Four quads are the tokens of 16 channels; the chunk's other tiles come between.
-      auto* HWY_RESTRICT to =
-          reinterpret_cast<std::uint8_t*>(bytes) + tile * 4 * kGroupBytes + slot * 4;
-      expand_tile<kBits>(table, codes + tile * code_bytes, head_dim, slot,
-                         [&](std::size_t quad, auto values) HWY_ATTR {
-                           const std::size_t place = quad / 4 * 4 * kChunkTiles + quad % 4;
-                           hn::StoreU(values, Bytes(), to + place * kGroupBytes);
-                         });
-    }
+  // Four quads are the tokens of 16 channels; the chunk's other tiles come between.
+  auto* HWY_RESTRICT to = reinterpret_cast<std::uint8_t*>(bytes) + tile * 4 * kGroupBytes;
+  for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
+    expand_tile<kBits>(table, codes, head_dim, slot, [&](std::size_t quad, auto values) HWY_ATTR {
+      const std::size_t place = quad / 4 * 4 * kChunkTiles + quad % 4;
+      hn::StoreU(values, Bytes(), to + place * kGroupBytes + slot * 4);
+    });
   }
 }
 
-void ExpandKeys(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
-                std::uint8_t* bytes) {
+void ExpandKeys(int bits, int head_dim, const std::uint8_t* codes, std::uint8_t* bytes) {
   const auto d = static_cast<std::size_t>(head_dim);
-  const auto n = static_cast<std::size_t>(n_tiles);
   switch (bits) {
-    case 2: expand_keys_of<2>(d, codes, n, bytes); break;
-    case 3: expand_keys_of<3>(d, codes, n, bytes); break;
-    case 4: expand_keys_of<4>(d, codes, n, bytes); break;
-    default: std::memcpy(bytes, codes, d * kSlots * n); break;  // they are level + 128
+    case 2: expand_keys_of<2>(d, codes, bytes); break;
+    case 3: expand_keys_of<3>(d, codes, bytes); break;
+    case 4: expand_keys_of<4>(d, codes, bytes); break;
+    default: std::memcpy(bytes, codes, d * kSlots); break;  // they are level + 128
   }
 }
 
-void ExpandValues(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
-                  std::int8_t* bytes) {
+void ExpandValues(int bits, int head_dim, const std::uint8_t* codes, int tile, std::int8_t* bytes) {
   const auto d = static_cast<std::size_t>(head_dim);
-  const auto n = static_cast<std::size_t>(n_tiles);
+  const auto t = static_cast<std::size_t>(tile);
   switch (bits) {
-    case 2: expand_values_of<2>(d, codes, n, bytes); break;
-    case 3: expand_values_of<3>(d, codes, n, bytes); break;
-    case 4: expand_values_of<4>(d, codes, n, bytes); break;
-    default: expand_values_of<8>(d, codes, n, bytes); break;
+    case 2: expand_values_of<2>(d, codes, t, bytes); break;
+    case 3: expand_values_of<3>(d, codes, t, bytes); break;
+    case 4: expand_values_of<4>(d, codes, t, bytes); break;
+    default: expand_values_of<8>(d, codes, t, bytes); break;
   }
 }
 
@@ -217,6 +204,30 @@ void DotRowsKernel(const DotRows& work) {
     row += 2;
   }
   if (row < n_rows) dot_some_rows<1>(work, row);
+}
+
+void ScanChunkKernel(const ScanChunk& work) {
+  const std::size_t key_tile = tile_code_bytes(work.key_bits, work.key_dim);
+  const std::size_t value_tile = tile_code_bytes(work.value_bits, work.value_dim);
+  for (std::size_t tile = 0; tile < static_cast<std::size_t>(work.n_tiles); ++tile) {
+    if (work.key_bits != 0) {
+      if (work.key_bits != 8) {
+        ExpandKeys(work.key_bits, work.key_dim, work.key_codes + tile * key_tile,
+                   work.key_bytes + tile * static_cast<std::size_t>(work.key_dim) * kSlots);
+      }
+      for (int part = 0; part < work.n_parts; ++part) {
+        DotRows dots = work.parts[part];
+        dots.keys += tile * dots.tile_bytes;
+        dots.dots += tile * kSlots;
+        dots.n_tiles = 1;
+        work.dot == nullptr ? DotRowsKernel(dots) : work.dot(dots);
+      }
+    }
+    if (work.value_bits != 0) {
+      ExpandValues(work.value_bits, work.value_dim, work.value_codes + tile * value_tile,
+                   static_cast<int>(tile), work.value_bytes);
+    }
+  }
 }
 
 template <int kRows, int kBlocks>
@@ -490,6 +501,7 @@ namespace slipstream::turbo {
 HWY_EXPORT(ExpandKeys);
 HWY_EXPORT(ExpandValues);
 HWY_EXPORT(DotRowsKernel);
+HWY_EXPORT(ScanChunkKernel);
 HWY_EXPORT(MixRowsKernel);
 HWY_EXPORT(LoadScales);
 HWY_EXPORT(ScoreRowsKernel);
@@ -499,15 +511,15 @@ HWY_EXPORT(AddMixesKernel);
 HWY_EXPORT(ScorePlain);
 HWY_EXPORT(AddPlain);
 
-void expand_keys(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
-                 std::uint8_t* bytes) {
-  HWY_DYNAMIC_DISPATCH(ExpandKeys)(bits, head_dim, codes, n_tiles, bytes);
+void expand_keys(int bits, int head_dim, const std::uint8_t* codes, std::uint8_t* bytes) {
+  HWY_DYNAMIC_DISPATCH(ExpandKeys)(bits, head_dim, codes, bytes);
 }
-void expand_values(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile,
                    std::int8_t* bytes) {
-  HWY_DYNAMIC_DISPATCH(ExpandValues)(bits, head_dim, codes, n_tiles, bytes);
+  HWY_DYNAMIC_DISPATCH(ExpandValues)(bits, head_dim, codes, tile, bytes);
 }
 void dot_rows(const DotRows& work) { HWY_DYNAMIC_DISPATCH(DotRowsKernel)(work); }
+void scan_chunk(const ScanChunk& work) { HWY_DYNAMIC_DISPATCH(ScanChunkKernel)(work); }
 void mix_rows(const MixRows& work) { HWY_DYNAMIC_DISPATCH(MixRowsKernel)(work); }
 void load_scales(const std::uint16_t* halfs, int n, float* floats) {
   HWY_DYNAMIC_DISPATCH(LoadScales)(halfs, n, floats);

@@ -39,12 +39,11 @@ constexpr std::size_t expanded_bytes(int head_dim) {
 }
 inline constexpr std::size_t kReadPast = 1024;
 
-// Keys: level + 128 as unsigned bytes, tile after tile, [channel / 4][token][channel % 4].
-void expand_keys(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
-                 std::uint8_t* bytes);
-// Values: level as signed bytes, [channel / 16][tile][token / 4][channel % 16][token % 4].
-void expand_values(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
-                   std::int8_t* bytes);
+// One tile of keys: level + 128 as unsigned bytes, [channel / 4][token][channel % 4].
+void expand_keys(int bits, int head_dim, const std::uint8_t* codes, std::uint8_t* bytes);
+// One tile of values into its place in the chunk: level as signed bytes,
+// [channel / 16][tile][token / 4][channel % 16][token % 4].
+void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile, std::int8_t* bytes);
 
 // dots[row][tile * 16 + token] = sum over `n_channels` channels of keys[tile][token] * rows[row].
 // n_channels is a multiple of 16. A row of dots has 64 numbers.
@@ -59,6 +58,24 @@ struct DotRows {
   std::int32_t* dots;
 };
 void dot_rows(const DotRows& work);
+
+// Keys to dots and values to bytes, tile by tile: so that loads from memory and products alternate
+// closely enough to run at the same time. One DotRows for each part of a key with its own scale.
+struct ScanChunk {
+  int n_tiles;
+  int key_bits;  // 0: keys are plain, there is nothing to do with them
+  int key_dim;
+  const std::uint8_t* key_codes;
+  std::uint8_t* key_bytes;  // not used at 8 bits: codes are what expansion would give
+  const DotRows* parts;     // their `keys` points into key_bytes, or into key_codes at 8 bits
+  int n_parts;
+  void (*dot)(const DotRows&);
+  int value_bits;  // 0: plain
+  int value_dim;
+  const std::uint8_t* value_codes;
+  std::int8_t* value_bytes;
+};
+void scan_chunk(const ScanChunk& work);
 
 // mixes[row][channel] = sum over tokens of weights[row][token] * values[token][channel], for
 // 16 * n_blocks channels.

@@ -11,19 +11,14 @@ int level_of(int bits, std::uint8_t code) {
   return bits == 8 ? code - 128 : centroids_i8(bits)[code];
 }
 
-// Calls store(tile, token, channel, level) for everything in a chunk.
-void for_every_level(Side side, int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
-                     auto store) {
+// Calls store(token, channel, level) for everything in a tile.
+void for_every_level(Side side, int bits, int head_dim, const std::uint8_t* codes, auto store) {
   const TileLayout layout(side, bits, head_dim);
   std::vector<std::uint8_t> token_codes(static_cast<std::size_t>(head_dim));
-  for (int tile = 0; tile < n_tiles; ++tile) {
-    const std::span bytes(codes + static_cast<std::size_t>(tile) * layout.code_bytes(),
-                          layout.code_bytes());
-    for (int token = 0; token < kTileTokens; ++token) {
-      layout.get(bytes, token, token_codes);
-      for (int channel = 0; channel < head_dim; ++channel) {
-        store(tile, token, channel, level_of(bits, token_codes[static_cast<std::size_t>(channel)]));
-      }
+  for (int token = 0; token < kTileTokens; ++token) {
+    layout.get(std::span(codes, layout.code_bytes()), token, token_codes);
+    for (int channel = 0; channel < head_dim; ++channel) {
+      store(token, channel, level_of(bits, token_codes[static_cast<std::size_t>(channel)]));
     }
   }
 }
@@ -40,21 +35,17 @@ std::size_t value_place(int tile, int token, int channel) {
 
 }  // namespace
 
-void expand_keys(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
-                 std::uint8_t* bytes) {
-  const auto tile_bytes = static_cast<std::size_t>(head_dim * kTileTokens);
-  for_every_level(
-      Side::kKey, bits, head_dim, codes, n_tiles, [&](int tile, int token, int channel, int level) {
-        bytes[key_place(tile, token, channel, tile_bytes)] = static_cast<std::uint8_t>(level + 128);
-      });
+void expand_keys(int bits, int head_dim, const std::uint8_t* codes, std::uint8_t* bytes) {
+  for_every_level(Side::kKey, bits, head_dim, codes, [&](int token, int channel, int level) {
+    bytes[key_place(0, token, channel, 0)] = static_cast<std::uint8_t>(level + 128);
+  });
 }
 
-void expand_values(int bits, int head_dim, const std::uint8_t* codes, int n_tiles,
+void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile,
                    std::int8_t* bytes) {
-  for_every_level(Side::kValue, bits, head_dim, codes, n_tiles,
-                  [&](int tile, int token, int channel, int level) {
-                    bytes[value_place(tile, token, channel)] = static_cast<std::int8_t>(level);
-                  });
+  for_every_level(Side::kValue, bits, head_dim, codes, [&](int token, int channel, int level) {
+    bytes[value_place(tile, token, channel)] = static_cast<std::int8_t>(level);
+  });
 }
 
 void dot_rows(const DotRows& work) {

@@ -40,18 +40,10 @@ unsigned get_bits(std::span<const std::uint8_t> plane, int plane_bits, int slot,
 
 }  // namespace
 
-std::size_t plane_bytes(int plane_bits, int head_dim) {
-  const int per_word = 32 / plane_bits;
-  return static_cast<std::size_t>((head_dim + per_word - 1) / per_word) * kGroupBytes;
-}
-
 TileLayout::TileLayout(Side side, int bits, int head_dim)
-    : side_(side), bits_(bits), head_dim_(head_dim), code_bytes_(0) {
+    : side_(side), bits_(bits), head_dim_(head_dim), code_bytes_(tile_code_bytes(bits, head_dim)) {
   SLIP_CHECK(bits == 2 || bits == 3 || bits == 4 || bits == 8, "a width without a layout");
   SLIP_CHECK(head_dim > 0 && head_dim % kTileTokens == 0, "a head that is not a multiple of 16");
-  // Three bits are a plane of the two low ones and a plane of the high one.
-  code_bytes_ =
-      bits == 3 ? plane_bytes(2, head_dim) + plane_bytes(1, head_dim) : plane_bytes(bits, head_dim);
 }
 
 void TileLayout::put(std::span<std::uint8_t> tile, int token,

@@ -30,6 +30,18 @@ constexpr TilePlace place_in_tile(Side side, int token, int channel) {
   return {.slot = channel % kTileTokens, .position = channel / kTileTokens * kTileTokens + token};
 }
 
+// Bytes of one plane of 1, 2, 4 or 8 bits: what a tile of head_dim positions takes.
+constexpr std::size_t plane_bytes(int plane_bits, int head_dim) {
+  const int per_word = 32 / plane_bits;
+  return static_cast<std::size_t>((head_dim + per_word - 1) / per_word) * 64;
+}
+// Three bits are a plane of the two low ones and a plane of the high one. 0 bits take nothing.
+constexpr std::size_t tile_code_bytes(int bits, int head_dim) {
+  if (bits == 0) return 0;
+  return bits == 3 ? plane_bytes(2, head_dim) + plane_bytes(1, head_dim)
+                   : plane_bytes(bits, head_dim);
+}
+
 class TileLayout {
  public:
   // bits: 2, 3, 4 or 8. head_dim: a multiple of 16.
@@ -62,8 +74,5 @@ constexpr int n_scales(Side side, int bits, int head_dim) {
   const int per_scale = channels_per_scale(side, bits, head_dim);
   return (head_dim + per_scale - 1) / per_scale;
 }
-
-// Bytes of one plane of 1, 2, 4 or 8 bits: what a tile of head_dim positions takes.
-std::size_t plane_bytes(int plane_bits, int head_dim);
 
 }  // namespace slipstream::turbo
