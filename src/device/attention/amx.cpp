@@ -16,15 +16,31 @@ namespace {
 
 #define SLIP_AMX __attribute__((target("amx-int8,amx-tile")))
 
-// Tile registers: 0-3 results, 4 and 5 rows of 64 and 32 bytes, 6 and 7 their second operands.
+// Tile registers. A product takes two results, so that one can be stored while the other is made.
+//          results  rows  second operand
+//   keys    0, 1     4     7
+//   values  2, 3     5     6
 struct TileConfig {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
   std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 32, 64, 64};
-  std::uint8_t n_rows[16] = {16, 16, 16, 16, 16, 16, 16, 8};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t n_rows[16] = {};
 };
 static_assert(sizeof(TileConfig) == 64);
+
+TileConfig config_for(const AmxShape& shape) {
+  TileConfig config;
+  const auto key_rows = static_cast<std::uint8_t>(shape.key_rows);
+  const auto value_rows = static_cast<std::uint8_t>(shape.value_rows);
+  config.n_rows[0] = config.n_rows[1] = config.n_rows[4] = key_rows;
+  config.n_rows[2] = config.n_rows[3] = config.n_rows[5] = value_rows;
+  const bool narrow = shape.key_part_channels <= 32;
+  config.row_bytes[4] = narrow ? 32 : 64;
+  config.n_rows[7] = narrow ? 8 : 16;
+  config.n_rows[6] = 16;
+  return config;
+}
 
 constexpr int kRowsPerTile = 16;
 constexpr std::size_t kResultStride = kChunkTokens * sizeof(std::int32_t);
@@ -36,9 +52,8 @@ bool ask_kernel_for_amx() {
          syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
 }
 
-SLIP_AMX void configure(unsigned char* saved) {
+SLIP_AMX void configure(const TileConfig& config, unsigned char* saved) {
   _tile_storeconfig(saved);
-  const TileConfig config;
   _tile_loadconfig(&config);
 }
 
@@ -50,31 +65,6 @@ SLIP_AMX void put_back(const unsigned char* saved) {
   }
 }
 
-// The whole key, 64 channels at a time.
-SLIP_AMX void dot_whole(const DotRows& work, const std::int8_t* rows, std::int32_t* dots) {
-  for (int tile = 0; tile < work.n_tiles; ++tile) {
-    const std::uint8_t* keys = work.keys + static_cast<std::size_t>(tile) * work.tile_bytes;
-    _tile_zero(0);
-    for (int channel = 0; channel < work.n_channels; channel += 64) {
-      _tile_loadd(4, rows + channel, work.row_stride);
-      _tile_loadd(6, keys + channel * kTileTokens, 64);
-      _tile_dpbsud(0, 4, 6);
-    }
-    _tile_stored(0, dots + tile * kTileTokens, kResultStride);
-  }
-}
-
-// 32 channels: half a tile.
-SLIP_AMX void dot_part(const DotRows& work, const std::int8_t* rows, std::int32_t* dots) {
-  _tile_loadd(5, rows, work.row_stride);
-  for (int tile = 0; tile < work.n_tiles; ++tile) {
-    _tile_zero(0);
-    _tile_loadd(7, work.keys + static_cast<std::size_t>(tile) * work.tile_bytes, 64);
-    _tile_dpbsud(0, 5, 7);
-    _tile_stored(0, dots + tile * kTileTokens, kResultStride);
-  }
-}
-
 }  // namespace
 
 bool has_amx() {
@@ -82,8 +72,8 @@ bool has_amx() {
   return has;
 }
 
-AmxScope::AmxScope(bool enabled) : enabled_(enabled) {
-  if (enabled_) configure(saved_);
+AmxScope::AmxScope(bool enabled, const AmxShape& shape) : enabled_(enabled) {
+  if (enabled_) configure(config_for(shape), saved_);
 }
 
 AmxScope::~AmxScope() {
@@ -94,10 +84,15 @@ SLIP_AMX void amx_dot_rows(const DotRows& work) {
   for (int row = 0; row < work.n_rows; row += kRowsPerTile) {
     const std::int8_t* rows = work.rows + static_cast<std::size_t>(row) * work.row_stride;
     std::int32_t* dots = work.dots + static_cast<std::ptrdiff_t>(row) * kChunkTokens;
-    if (work.n_channels <= 32) {
-      dot_part(work, rows, dots);
-    } else {
-      dot_whole(work, rows, dots);
+    for (int tile = 0; tile < work.n_tiles; ++tile) {
+      const std::uint8_t* keys = work.keys + static_cast<std::size_t>(tile) * work.tile_bytes;
+      _tile_zero(0);
+      for (int channel = 0; channel < work.n_channels; channel += 64) {
+        _tile_loadd(4, rows + channel, work.row_stride);
+        _tile_loadd(7, keys + channel * kTileTokens, 64);
+        _tile_dpbsud(0, 4, 7);
+      }
+      _tile_stored(0, dots + tile * kTileTokens, kResultStride);
     }
   }
 }
@@ -106,27 +101,27 @@ SLIP_AMX void amx_mix_rows(const MixRows& work) {
   constexpr std::size_t kBlockBytes = std::size_t{kChunkTokens} * kTileTokens;
   const std::size_t stride = work.mix_stride * sizeof(std::int32_t);
   for (int row = 0; row < work.n_rows; row += kRowsPerTile) {
-    _tile_loadd(4, work.weights + static_cast<std::size_t>(row) * kChunkTokens, kChunkTokens);
+    _tile_loadd(5, work.weights + static_cast<std::size_t>(row) * kChunkTokens, kChunkTokens);
     std::int32_t* mixes = work.mixes + static_cast<std::size_t>(row) * work.mix_stride;
     const std::int8_t* values = work.values;
     int block = 0;
     for (; block + 2 <= work.n_blocks; block += 2) {
-      _tile_zero(0);
-      _tile_zero(1);
+      _tile_zero(2);
+      _tile_zero(3);
       _tile_loadd(6, values, 64);
-      _tile_dpbusd(0, 4, 6);
+      _tile_dpbusd(2, 5, 6);
       _tile_loadd(6, values + kBlockBytes, 64);
-      _tile_dpbusd(1, 4, 6);
-      _tile_stored(0, mixes, stride);
-      _tile_stored(1, mixes + kTileTokens, stride);
+      _tile_dpbusd(3, 5, 6);
+      _tile_stored(2, mixes, stride);
+      _tile_stored(3, mixes + kTileTokens, stride);
       values += 2 * kBlockBytes;
       mixes += std::ptrdiff_t{2} * kTileTokens;
     }
     if (block < work.n_blocks) {
-      _tile_zero(0);
+      _tile_zero(2);
       _tile_loadd(6, values, 64);
-      _tile_dpbusd(0, 4, 6);
-      _tile_stored(0, mixes, stride);
+      _tile_dpbusd(2, 5, 6);
+      _tile_stored(2, mixes, stride);
     }
   }
 }
@@ -134,7 +129,7 @@ SLIP_AMX void amx_mix_rows(const MixRows& work) {
 #else  // other architectures: never called, because has_amx() says no
 
 bool has_amx() { return false; }
-AmxScope::AmxScope(bool /*enabled*/) : enabled_(false) {}
+AmxScope::AmxScope(bool /*enabled*/, const AmxShape& /*shape*/) : enabled_(false) {}
 AmxScope::~AmxScope() = default;
 void amx_dot_rows(const DotRows& work) { dot_rows(work); }
 void amx_mix_rows(const MixRows& work) { mix_rows(work); }

@@ -13,11 +13,18 @@ namespace slipstream::turbo {
 // Whether this machine has AMX for bytes and the kernel lets this process use it.
 [[nodiscard]] bool has_amx();
 
+// What the tiles are configured for. Fewer rows take less time.
+struct AmxShape {
+  int key_rows;           // of products with keys, at most 16
+  int key_part_channels;  // 32, or 64 and more
+  int value_rows;
+};
+
 // While one lives, the thread's tiles are configured for us. ggml's own AMX kernels configure a
 // thread once and rely on it: what was there is put back.
 class AmxScope {
  public:
-  explicit AmxScope(bool enabled);
+  AmxScope(bool enabled, const AmxShape& shape);
   ~AmxScope();
   AmxScope(const AmxScope&) = delete;
   AmxScope& operator=(const AmxScope&) = delete;
@@ -27,10 +34,10 @@ class AmxScope {
   alignas(64) unsigned char saved_[64] = {};
 };
 
-// As dot_rows() and mix_rows(), inside an AmxScope. What they read: rows and weights up to a
-// multiple of 16 rows, each row up to a multiple of 64 bytes with zeroes behind n_channels; keys up
-// to kReadPast behind the last tile. What they write: up to a multiple of 16 rows.
-// n_channels 32: a part of a key with a scale of its own; else the whole key.
+// As dot_rows() and mix_rows(), inside an AmxScope with at least as many rows, or 16. What they
+// read: rows and weights up to a multiple of that many, each row up to a multiple of 64 bytes with
+// zeroes behind n_channels; keys up to kReadPast behind the last tile. What they write: as many
+// rows as they read.
 void amx_dot_rows(const DotRows& work);
 void amx_mix_rows(const MixRows& work);
 

@@ -378,9 +378,6 @@ class PieceAttention {
       }
       return;
     }
-    for (std::size_t q = first; q < first + n; ++q) {
-      std::fill_n(scores_ + q * kChunkTokens, kChunkTokens, centre_score_[q]);
-    }
     for (int part = 0; part < keys_.n_parts; ++part) {
       if (run_idx > 0) {  // load() has done the first
         DotRows work = dots_of(runs_[run_idx], part);
@@ -398,6 +395,7 @@ class PieceAttention {
                   .n_tiles = chunk.n_tiles(),
                   .offset = part_offset_,
                   .factor = factor_ + first,
+                  .addend = part == 0 ? centre_score_ + first : nullptr,
                   .n_queries = static_cast<int>(n),
                   .scores = scores_ + first * kChunkTokens});
     }
@@ -558,6 +556,18 @@ class PieceAttention {
   std::int32_t part_offset_[kQueriesMax];
 };
 
+AmxShape amx_shape(const AttentionTask& task) {
+  const ggml_tensor* q = task.op->src[0];
+  const std::int64_t group = q->ne[2] / task.op->src[1]->ne[2];
+  const auto n_queries = static_cast<int>(std::min(q->ne[1] * group, kBlockQueries));
+  const CacheSide keys(task.keys, static_cast<int>(q->ne[0]));
+  const CacheSide values(task.values, static_cast<int>(task.op->src[2]->ne[0]));
+  constexpr int kRowsMax = kRowsPadding;
+  return {.key_rows = std::min(kRowsMax, n_queries * n_digits(keys.bits)),
+          .key_part_channels = keys.part_channels,
+          .value_rows = std::min(kRowsMax, n_queries * n_digits(values.bits))};
+}
+
 }  // namespace
 
 bool is_cache_view(const ggml_tensor* view, const CacheTensor& cache) {
@@ -590,7 +600,7 @@ void SharedPlan::make(int n_threads) {
 }
 
 void run_attention(const AttentionTask& task, int thread_idx) {
-  const AmxScope tiles(use_amx());
+  const AmxScope tiles(use_amx(), amx_shape(task));
   for (const Piece& piece : task.plan->work().pieces_of(thread_idx)) {
     PieceAttention(task, piece, thread_workspace()).run();
   }

@@ -313,7 +313,9 @@ void ScoreRowsKernel(const ScoreRows& work) {
         const auto scale =
             hn::Mul(factor, hn::LoadU(df, work.scales + tile * work.scale_stride + slot));
         const auto product = hn::ConvertTo(df, hn::Add(dot, offset));
-        hn::StoreU(hn::MulAdd(product, scale, hn::LoadU(df, scores + i)), df, scores + i);
+        const auto before =
+            work.addend == nullptr ? hn::LoadU(df, scores + i) : hn::Set(df, work.addend[q]);
+        hn::StoreU(hn::MulAdd(product, scale, before), df, scores + i);
       }
     }
   }

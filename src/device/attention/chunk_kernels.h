@@ -93,8 +93,9 @@ void mix_rows(const MixRows& work);
 // f16 to f32
 void load_scales(const std::uint16_t* halfs, int n, float* floats);
 
-// scores[query][token] += factor[query] * scales[token] * (dot + offset[query]), where dot puts
-// the query's digits together.
+// scores[query][token] = addend[query] + factor[query] * scales[token] * (dot + offset[query]),
+// where dot puts the query's digits together. No addend: it is added to the scores of the parts
+// before.
 struct ScoreRows {
   const std::int32_t* dots;  // [query][digit][64]
   int n_digits;
@@ -103,6 +104,7 @@ struct ScoreRows {
   int n_tiles;
   const std::int32_t* offset;  // of each query
   const float* factor;
+  const float* addend;
   int n_queries;
   float* scores;  // [query][64]
 };

@@ -151,8 +151,10 @@ TEST(ChunkKernels, ProductsAreTheReferences) {
 
 TEST(ChunkKernels, ProductsOnAmxAreTheReferences) {
   if (!has_amx()) GTEST_SKIP() << "this machine has no AMX";
-  const AmxScope tiles(true);
   for (const ProductCase& c : product_cases()) {
+    const int n_rows = std::min(c.n_rows, 16);
+    const AmxScope tiles(
+        true, {.key_rows = n_rows, .key_part_channels = c.n_channels, .value_rows = n_rows});
     expect_dots(c, amx_dot_rows);
     expect_mixes(c, amx_mix_rows);
   }
@@ -160,7 +162,8 @@ TEST(ChunkKernels, ProductsOnAmxAreTheReferences) {
 
 TEST(ChunkKernels, ScoresPutDigitsAndScalesTogether) {
   std::mt19937 random(5);
-  for (const int digits : {1, 2}) {
+  const float addend[] = {3, 3};
+  for (const auto& [digits, with_addend] : {std::pair(1, true), {1, false}, {2, true}}) {
     Guarded<std::int32_t> dots(static_cast<std::size_t>(2 * digits) * kChunkTokens);
     for (std::int32_t& dot : dots.span()) dot = static_cast<std::int32_t>(random() % 2000) - 1000;
     Guarded<float> scales(kChunkTokens);
@@ -169,7 +172,7 @@ TEST(ChunkKernels, ScoresPutDigitsAndScalesTogether) {
     const float factor[] = {0.5F, 2};
     on_every_target([&] {
       Guarded<float> scores(std::size_t{2} * kChunkTokens);
-      std::ranges::fill(scores.span(), 3.0F);
+      std::ranges::fill(scores.span(), with_addend ? 77.0F : 3.0F);
       score_rows({.dots = dots.data(),
                   .n_digits = digits,
                   .scales = scales.data(),
@@ -177,6 +180,7 @@ TEST(ChunkKernels, ScoresPutDigitsAndScalesTogether) {
                   .n_tiles = kChunkTiles,
                   .offset = offset,
                   .factor = factor,
+                  .addend = with_addend ? addend : nullptr,
                   .n_queries = 2,
                   .scores = scores.data()});
       for (std::size_t q = 0; q < 2; ++q) {

@@ -23,8 +23,7 @@ std::size_t round_up(std::size_t n, std::size_t multiple) {
 }
 
 std::size_t codes_bytes_of_head(const CacheShape& shape) {
-  return static_cast<std::size_t>(shape.n_tiles()) *
-         TileLayout(shape.side, shape.bits, shape.head_dim).code_bytes();
+  return static_cast<std::size_t>(shape.n_tiles()) * tile_code_bytes(shape.bits, shape.head_dim);
 }
 
 std::size_t n_scales_of_tile(const CacheShape& shape) {
@@ -62,6 +61,8 @@ CompressedCache::CompressedCache(const CacheShape& shape, Mapping memory)
     : shape_(shape),
       layout_(shape.side, shape.bits, shape.head_dim),
       rotation_(shape.head_dim),
+      codes_bytes_(codes_bytes_of_head(shape)),
+      head_bytes_(bytes_of_head(shape)),
       memory_(std::move(memory)),
       centre_(static_cast<std::size_t>(shape.n_heads * shape.head_dim)) {}
 
@@ -69,7 +70,7 @@ std::uint8_t* CompressedCache::head_start(std::int64_t stream, std::int64_t head
   // The mapping's memory is not part of this object's value: const readers share it.
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(memory_.bytes().data());
   return const_cast<std::uint8_t*>(bytes) +
-         bytes_of_head(shape_) * static_cast<std::size_t>(stream * shape_.n_heads + head);
+         head_bytes_ * static_cast<std::size_t>(stream * shape_.n_heads + head);
 }
 
 std::span<const std::uint8_t> CompressedCache::codes(std::int64_t stream, std::int64_t head,
@@ -80,7 +81,7 @@ std::span<const std::uint8_t> CompressedCache::codes(std::int64_t stream, std::i
 
 std::span<const std::uint16_t> CompressedCache::scales(std::int64_t stream, std::int64_t head,
                                                        std::int64_t tile) const {
-  const std::uint8_t* start = head_start(stream, head) + codes_bytes_of_head(shape_);
+  const std::uint8_t* start = head_start(stream, head) + codes_bytes_;
   const std::size_t n = n_scales_of_tile(shape_);
   return {reinterpret_cast<const std::uint16_t*>(start) + static_cast<std::size_t>(tile) * n, n};
 }
@@ -192,7 +193,7 @@ void CompressedCache::copy_stream(std::int64_t from, std::int64_t to) {
   if (from == to) return;
   close_centre();  // the copies are not among the early rows
   std::memcpy(head_start(to, 0), head_start(from, 0),
-              bytes_of_head(shape_) * static_cast<std::size_t>(shape_.n_heads));
+              head_bytes_ * static_cast<std::size_t>(shape_.n_heads));
 }
 
 }  // namespace slipstream::turbo

@@ -78,6 +78,8 @@ class CompressedCache {
   CacheShape shape_;
   TileLayout layout_;
   Rotation rotation_;
+  std::size_t codes_bytes_;  // of a head
+  std::size_t head_bytes_;   // codes and scales
   Mapping memory_;
   std::vector<float> centre_;  // n_heads x head_dim, not rotated
   bool is_centre_open_ = true;
