@@ -14,12 +14,20 @@ namespace slipstream::turbo {
 #if defined(__x86_64__)
 namespace {
 
+constexpr int kRowsPerTile = 16;
+constexpr std::size_t kResultStride = kChunkTokens * sizeof(std::int32_t);
+
 #define SLIP_AMX __attribute__((target("amx-int8,amx-tile")))
 
-// Tile registers. A product takes two results, so that one can be stored while the other is made.
-//          results  rows  second operand
-//   keys    0, 1     4     7
-//   values  2, 3     5     6
+// Tile registers are not renamed: using one again waits for what used it before. Where keys and
+// values have as many rows and parts of 64 channels, both use all of them:
+//   results 0-3, rows 4 and 5, second operands 6 and 7
+// else keys have 0, 1, 4, 7 and values 2, 3, 5, 6 to themselves.
+bool is_uniform(const AmxShape& shape) {
+  return shape.key_rows == shape.value_rows && shape.key_part_channels > 32;
+}
+thread_local bool tiles_are_uniform = false;  // of this thread's AmxScope
+
 struct TileConfig {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
@@ -42,9 +50,6 @@ TileConfig config_for(const AmxShape& shape) {
   return config;
 }
 
-constexpr int kRowsPerTile = 16;
-constexpr std::size_t kResultStride = kChunkTokens * sizeof(std::int32_t);
-
 bool ask_kernel_for_amx() {
   constexpr int kArchReqXcompPerm = 0x1023;
   constexpr int kXfeatureXtiledata = 18;
@@ -55,6 +60,39 @@ bool ask_kernel_for_amx() {
 SLIP_AMX void configure(const TileConfig& config, unsigned char* saved) {
   _tile_storeconfig(saved);
   _tile_loadconfig(&config);
+}
+
+// 128 channels of one tile of keys: half of them in each operand.
+SLIP_AMX void dot_128(const std::int8_t* rows, std::size_t row_stride, const std::uint8_t* keys,
+                      std::int32_t* dots) {
+  _tile_zero(0);
+  _tile_loadd(4, rows, row_stride);
+  _tile_loadd(6, keys, 64);
+  _tile_loadd(5, rows + 64, row_stride);
+  _tile_loadd(7, keys + 1024, 64);
+  _tile_dpbsud(0, 4, 6);
+  _tile_dpbsud(0, 5, 7);
+  _tile_stored(0, dots, kResultStride);
+}
+
+// Four blocks of 16 channels.
+SLIP_AMX void mix_4(const std::int8_t* values, std::int32_t* mixes, std::size_t stride) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  _tile_loadd(6, values, 64);
+  _tile_loadd(7, values + 1024, 64);
+  _tile_dpbusd(0, 5, 6);
+  _tile_dpbusd(1, 5, 7);
+  _tile_loadd(6, values + 2048, 64);
+  _tile_loadd(7, values + 3072, 64);
+  _tile_dpbusd(2, 5, 6);
+  _tile_dpbusd(3, 5, 7);
+  _tile_stored(0, mixes, stride);
+  _tile_stored(1, mixes + 16, stride);
+  _tile_stored(2, mixes + 32, stride);
+  _tile_stored(3, mixes + 48, stride);
 }
 
 SLIP_AMX void put_back(const unsigned char* saved) {
@@ -73,7 +111,9 @@ bool has_amx() {
 }
 
 AmxScope::AmxScope(bool enabled, const AmxShape& shape) : enabled_(enabled) {
-  if (enabled_) configure(config_for(shape), saved_);
+  if (!enabled_) return;
+  configure(config_for(shape), saved_);
+  tiles_are_uniform = is_uniform(shape);
 }
 
 AmxScope::~AmxScope() {
@@ -86,6 +126,10 @@ SLIP_AMX void amx_dot_rows(const DotRows& work) {
     std::int32_t* dots = work.dots + static_cast<std::ptrdiff_t>(row) * kChunkTokens;
     for (int tile = 0; tile < work.n_tiles; ++tile) {
       const std::uint8_t* keys = work.keys + static_cast<std::size_t>(tile) * work.tile_bytes;
+      if (tiles_are_uniform && work.n_channels == 128) {
+        dot_128(rows, work.row_stride, keys, dots + tile * kTileTokens);
+        continue;
+      }
       _tile_zero(0);
       for (int channel = 0; channel < work.n_channels; channel += 64) {
         _tile_loadd(4, rows + channel, work.row_stride);
@@ -105,6 +149,11 @@ SLIP_AMX void amx_mix_rows(const MixRows& work) {
     std::int32_t* mixes = work.mixes + static_cast<std::size_t>(row) * work.mix_stride;
     const std::int8_t* values = work.values;
     int block = 0;
+    for (; tiles_are_uniform && block + 4 <= work.n_blocks; block += 4) {
+      mix_4(values, mixes, stride);
+      values += 4 * kBlockBytes;
+      mixes += std::ptrdiff_t{4} * kTileTokens;
+    }
     for (; block + 2 <= work.n_blocks; block += 2) {
       _tile_zero(2);
       _tile_zero(3);

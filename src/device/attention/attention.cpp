@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "device/attention/amx.h"
 #include "device/attention/chunk_kernels.h"
@@ -122,6 +123,8 @@ struct Workspace {
   Scratch<float> vectors;
   Scratch<float> outputs;
   Scratch<float> bias;
+  Scratch<float> sums;
+  Scratch<float> steps;
   Scratch<std::int32_t> offsets;
 };
 
@@ -163,6 +166,9 @@ class PieceAttention {
            .idx = idx,
            .n_tokens = static_cast<int>(std::min<std::int64_t>(kChunkTokens, n_cells - first))});
     }
+    for (std::size_t q = 0; q < n_queries_; ++q) {
+      sum_[q] = std::reduce(sums_ + q * kTileTokens, sums_ + (q + 1) * kTileTokens);
+    }
     if (piece_.split >= 0) {
       keep_part();
     } else {
@@ -185,6 +191,9 @@ class PieceAttention {
     outputs_ = space_.outputs.get(n_padded * value_dim);
     scores_ = space_.scores.get(n_padded * kChunkTokens);
     bias_ = space_.bias.get(n_padded * kChunkTokens);
+    sums_ = space_.sums.get(n_padded * kTileTokens);
+    std::fill_n(sums_, n_queries_ * kTileTokens, 0.0F);
+    step_ = space_.steps.get(n_queries_ * static_cast<std::size_t>(values_.n_parts));
     std::fill_n(outputs_, n_queries_ * value_dim, 0.0F);
     if (keys_.cache != nullptr) {
       // A run of queries may begin anywhere, and AMX reads on to the end of its sixteenth row.
@@ -198,6 +207,8 @@ class PieceAttention {
     products_ = space_.products.get(
         n_product_rows *
         std::max(static_cast<std::size_t>(keys_.n_parts) * kChunkTokens, value_dim));
+    weights_ =
+        space_.weight_digits.get(product_stride_ * static_cast<std::size_t>(values_.n_parts));
     for (std::size_t i = 0; i < n_queries_; ++i) {
       const std::int64_t row = piece_.first_row + static_cast<std::int64_t>(i) / group;
       const std::int64_t head = piece_.kv_head * group + static_cast<std::int64_t>(i) % group;
@@ -214,7 +225,6 @@ class PieceAttention {
                                                                      piece_.stream % mask->ne[3]),
                    .sights = plan_.work().mask_chunks().row(row, head, piece_.stream)};
     max_[i] = kMinusInfinity;
-    sum_[i] = 0;
     slope_[i] = slope_of(params_.max_bias, head, op_->src[0]->ne[2]);
     centre_score_[i] = 0;
     const std::span vector(vectors_ + i * static_cast<std::size_t>(keys_.head_dim),
@@ -281,25 +291,16 @@ class PieceAttention {
     if (n_runs_ == 0) return;  // what no query sees is never read
     load(chunk);
     for (std::size_t i = 0; i < n_runs_; ++i) {
-      const auto [first, n] = runs_[i];
-      read_mask(chunk, first, n);
+      read_mask(chunk, runs_[i]);
       score(chunk, i);
-      soften({.scores = scores_ + first * kChunkTokens,
-              .bias = bias_rows_ + first,
-              .slope = slope_ + first,
-              .scale = params_.scale,
-              .softcap = params_.softcap,
-              .n_tokens = chunk.n_tokens,
-              .n_queries = static_cast<int>(n),
-              .max = max_ + first,
-              .sum = sum_ + first,
-              .rescale = rescale_ + first});
-      add(chunk, first, n);
+      weigh(chunk, runs_[i]);
+      add(chunk, runs_[i]);
     }
   }
 
   // Where a query sees only some of the chunk, what its mask adds to each score.
-  void read_mask(const Chunk& chunk, std::size_t first, std::size_t n) {
+  void read_mask(const Chunk& chunk, const Run& run) {
+    const auto [first, n] = run;
     for (std::size_t q = first; q < first + n; ++q) {
       if (queries_[q].sights[chunk.idx] == Sight::kEverything) {
         bias_rows_[q] = nullptr;
@@ -363,45 +364,67 @@ class PieceAttention {
   }
 
   static float* load_scales_of(const CacheSide& side, const Chunk& chunk, Scratch<float>& memory) {
-    float* scales = memory.get(static_cast<std::size_t>(kChunkTokens * side.n_parts));
-    load_scales(side.scales(chunk), chunk.n_tiles() * side.n_parts * kTileTokens, scales);
+    const int n_all = kChunkTokens * side.n_parts;
+    const int n = chunk.n_tiles() * side.n_parts * kTileTokens;
+    float* scales = memory.get(static_cast<std::size_t>(n_all));
+    load_scales(side.scales(chunk), n, scales);
+    std::fill_n(scales + n, n_all - n, 0.0F);  // so that nothing times them is nothing
     return scales;
   }
 
+  // Scores of plain keys, or the integers that scores are made of.
   void score(const Chunk& chunk, std::size_t run_idx) {
-    const auto [first, n] = runs_[run_idx];
+    const Run& run = runs_[run_idx];
     if (keys_.cache == nullptr) {
-      for (std::size_t q = first; q < first + n; ++q) {
+      for (std::size_t q = run.first; q < run.first + run.n; ++q) {
         score_plain(keys_.plain_rows(chunk), keys_.plain_stride(), chunk.n_tokens,
                     vectors_ + q * static_cast<std::size_t>(keys_.head_dim), keys_.head_dim,
                     scores_ + q * kChunkTokens);
       }
       return;
     }
+    if (run_idx == 0) return;  // load() has done it
     for (int part = 0; part < keys_.n_parts; ++part) {
-      if (run_idx > 0) {  // load() has done the first
-        DotRows work = dots_of(runs_[run_idx], part);
-        work.n_tiles = chunk.n_tiles();
-        with_amx_&& work.n_rows >= kRowsForAmx ? amx_dot_rows(work) : dot_rows(work);
-      }
-      for (std::size_t q = 0; q < n; ++q) {
-        part_offset_[q] = offsets_[(first + q) * static_cast<std::size_t>(keys_.n_parts) +
-                                   static_cast<std::size_t>(part)];
-      }
-      score_rows({.dots = products_ + static_cast<std::size_t>(part) * product_stride_,
-                  .n_digits = n_digits(keys_.bits),
-                  .scales = key_scales_ + static_cast<std::ptrdiff_t>(part) * kTileTokens,
-                  .scale_stride = static_cast<std::size_t>(keys_.n_parts) * kTileTokens,
-                  .n_tiles = chunk.n_tiles(),
-                  .offset = part_offset_,
-                  .factor = factor_ + first,
-                  .addend = part == 0 ? centre_score_ + first : nullptr,
-                  .n_queries = static_cast<int>(n),
-                  .scores = scores_ + first * kChunkTokens});
+      DotRows work = dots_of(run, part);
+      work.n_tiles = chunk.n_tiles();
+      with_amx_&& work.n_rows >= kRowsForAmx ? amx_dot_rows(work) : dot_rows(work);
     }
   }
 
-  void add(const Chunk& chunk, std::size_t first, std::size_t n) {
+  void weigh(const Chunk& chunk, const Run& run) {
+    const bool plain_keys = keys_.cache == nullptr;
+    const bool plain_values = values_.cache == nullptr;
+    weigh_chunk({.n_queries = static_cast<int>(run.n),
+                 .n_tokens = chunk.n_tokens,
+                 .dots = plain_keys ? nullptr : products_,
+                 .dot_part_stride = product_stride_,
+                 .n_key_digits = n_digits(keys_.bits),
+                 .n_key_parts = keys_.n_parts,
+                 .key_scales = key_scales_,
+                 .offset = plain_keys
+                               ? nullptr
+                               : offsets_ + run.first * static_cast<std::size_t>(keys_.n_parts),
+                 .factor = factor_ + run.first,
+                 .addend = centre_score_ + run.first,
+                 .scores = scores_ + run.first * kChunkTokens,
+                 .bias = bias_rows_ + run.first,
+                 .slope = slope_ + run.first,
+                 .scale = params_.scale,
+                 .softcap = params_.softcap,
+                 .max = max_ + run.first,
+                 .sums = sums_ + run.first * kTileTokens,
+                 .rescale = rescale_ + run.first,
+                 .value_scales = plain_values ? nullptr : value_scales_,
+                 .n_value_digits = n_digits(values_.bits),
+                 .n_value_parts = plain_values ? 0 : values_.n_parts,
+                 .digits = weights_,
+                 .digit_part_stride = product_stride_,
+                 .step = step_,
+                 .step_part_stride = n_queries_});
+  }
+
+  void add(const Chunk& chunk, const Run& run) {
+    const auto [first, n] = run;
     const auto value_dim = static_cast<std::size_t>(values_.head_dim);
     if (values_.cache == nullptr) {
       for (std::size_t q = first; q < first + n; ++q) {
@@ -412,34 +435,23 @@ class PieceAttention {
       return;
     }
     const int digits = n_digits(values_.bits);
-    const int n_rows = static_cast<int>(n) * digits;
-    std::uint8_t* weights =
-        space_.weight_digits.get(padded(kQueriesMax * 2, kRowsPadding) * kChunkTokens);
     for (int part = 0; part < values_.n_parts; ++part) {
-      weigh_rows({.weights = scores_ + first * kChunkTokens,
-                  .scales = value_scales_ + static_cast<std::ptrdiff_t>(part) * kTileTokens,
-                  .scale_stride = static_cast<std::size_t>(values_.n_parts) * kTileTokens,
-                  .n_tiles = chunk.n_tiles(),
-                  .n_digits = digits,
-                  .n_queries = static_cast<int>(n),
-                  .digits = weights,
-                  .step = step_});
+      const auto part_idx = static_cast<std::size_t>(part);
       const int n_channels = values_.channels_of_part(part);
-      const std::ptrdiff_t first_channel =
-          static_cast<std::ptrdiff_t>(part) * values_.part_channels;
+      const std::size_t first_channel = part_idx * static_cast<std::size_t>(values_.part_channels);
       const MixRows work{.values = value_bytes_ + first_channel * kChunkTokens,
                          .n_tiles = chunk.n_tiles(),
                          .n_blocks = n_channels / kTileTokens,
-                         .weights = weights,
-                         .n_rows = n_rows,
+                         .weights = weights_ + part_idx * product_stride_,
+                         .n_rows = static_cast<int>(n) * digits,
                          .mixes = products_,
                          .mix_stride = static_cast<std::size_t>(n_channels)};
-      with_amx_&& n_rows >= kRowsForAmx ? amx_mix_rows(work) : mix_rows(work);
+      with_amx_&& work.n_rows >= kRowsForAmx ? amx_mix_rows(work) : mix_rows(work);
       add_mixes({.mixes = products_,
-                 .mix_stride = static_cast<std::size_t>(n_channels),
+                 .mix_stride = work.mix_stride,
                  .n_digits = digits,
                  .n_channels = n_channels,
-                 .step = step_,
+                 .step = step_ + part_idx * n_queries_,
                  .rescale = rescale_ + first,
                  .n_queries = static_cast<int>(n),
                  .output = outputs_ + first * value_dim + first_channel,
@@ -543,6 +555,9 @@ class PieceAttention {
   float* outputs_ = nullptr;
   float* scores_ = nullptr;
   float* bias_ = nullptr;
+  float* sums_ = nullptr;
+  float* step_ = nullptr;
+  std::uint8_t* weights_ = nullptr;
   Query queries_[kQueriesMax];
   Run runs_[kQueriesMax / 2 + 1];
   const float* bias_rows_[kQueriesMax];
@@ -552,8 +567,6 @@ class PieceAttention {
   float slope_[kQueriesMax];
   float centre_score_[kQueriesMax];
   float factor_[kQueriesMax];
-  float step_[kQueriesMax];
-  std::int32_t part_offset_[kQueriesMax];
 };
 
 AmxShape amx_shape(const AttentionTask& task) {

@@ -42,35 +42,23 @@ HWY_INLINE auto broadcast_quad(const void* four_bytes) {
 
 // --- expansion
 
-// The levels by code, plus `offset`, repeated in every 16 bytes of a register.
-struct Table {
-  alignas(16) std::uint8_t bytes[16] = {};
-};
-
-template <int kBits>
-Table make_table(std::uint8_t offset) {
-  Table table;
-  if constexpr (kBits != 8) {
-    const std::span<const std::int8_t> levels = centroids_i8(kBits);
-    for (std::size_t i = 0; i < 16; ++i) {
-      table.bytes[i] = static_cast<std::uint8_t>(levels[i % levels.size()] + offset);
-    }
-  }
-  return table;
-}
-
-// Calls store(quad, bytes) for each group of four positions of a tile.
+// Calls store(quad, bytes) for each group of four positions of a tile: levels, with the bits `flip`
+// flipped (128 makes them level + 128).
 template <int kBits, class Store>
-HWY_INLINE void expand_tile(const Table& levels, const std::uint8_t* HWY_RESTRICT codes,
+HWY_INLINE void expand_tile(std::uint8_t flip, const std::uint8_t* HWY_RESTRICT codes,
                             std::size_t head_dim, std::size_t slot, const Store& store) {
   const Bytes db;
   const hn::Repartition<std::uint16_t, Bytes> dh;
-  const auto table = hn::LoadDup128(db, levels.bytes);
+  auto table = hn::Zero(db);
+  if constexpr (kBits != 8) {
+    const auto* levels = reinterpret_cast<const std::uint8_t*>(lookup_table(kBits).data());
+    table = hn::Xor(hn::LoadDup128(db, levels), hn::Set(db, flip));
+  }
   if constexpr (kBits == 8) {
     for (std::size_t quad = 0; quad < head_dim / 4; ++quad) {
-      // code - 128, as a signed byte
+      // A code is level + 128.
       const auto code = hn::LoadU(db, codes + quad * kGroupBytes + slot * 4);
-      store(quad, hn::Xor(code, hn::Set(db, std::uint8_t{128})));
+      store(quad, hn::Xor(code, hn::Set(db, static_cast<std::uint8_t>(flip ^ 128U))));
     }
   } else if constexpr (kBits == 3) {
     const std::uint8_t* HWY_RESTRICT high = codes + plane_bytes(2, static_cast<int>(head_dim));
@@ -106,9 +94,8 @@ HWY_INLINE void expand_tile(const Table& levels, const std::uint8_t* HWY_RESTRIC
 template <int kBits>
 void expand_keys_of(std::size_t head_dim, const std::uint8_t* HWY_RESTRICT codes,
                     std::uint8_t* HWY_RESTRICT bytes) {
-  const Table table = make_table<kBits>(128);
   for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
-    expand_tile<kBits>(table, codes, head_dim, slot, [&](std::size_t quad, auto values) HWY_ATTR {
+    expand_tile<kBits>(128, codes, head_dim, slot, [&](std::size_t quad, auto values) HWY_ATTR {
       hn::StoreU(values, Bytes(), bytes + quad * kGroupBytes + slot * 4);
     });
   }
@@ -117,11 +104,10 @@ void expand_keys_of(std::size_t head_dim, const std::uint8_t* HWY_RESTRICT codes
 template <int kBits>
 void expand_values_of(std::size_t head_dim, const std::uint8_t* HWY_RESTRICT codes,
                       std::size_t tile, std::int8_t* HWY_RESTRICT bytes) {
-  const Table table = make_table<kBits>(0);
   // Four quads are the tokens of 16 channels; the chunk's other tiles come between.
   auto* HWY_RESTRICT to = reinterpret_cast<std::uint8_t*>(bytes) + tile * 4 * kGroupBytes;
   for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
-    expand_tile<kBits>(table, codes, head_dim, slot, [&](std::size_t quad, auto values) HWY_ATTR {
+    expand_tile<kBits>(0, codes, head_dim, slot, [&](std::size_t quad, auto values) HWY_ATTR {
       const std::size_t place = quad / 4 * 4 * kChunkTiles + quad % 4;
       hn::StoreU(values, Bytes(), to + place * kGroupBytes + slot * 4);
     });
@@ -293,42 +279,19 @@ void LoadScales(const std::uint16_t* halfs, int n, float* floats) {
   }
 }
 
-void ScoreRowsKernel(const ScoreRows& work) {
-  const Words dw;
-  const Floats df;
-  const auto digits = static_cast<std::size_t>(work.n_digits);
-  for (std::size_t q = 0; q < static_cast<std::size_t>(work.n_queries); ++q) {
-    const auto offset = hn::Set(dw, work.offset[q]);
-    const auto factor = hn::Set(df, work.factor[q]);
-    const std::int32_t* HWY_RESTRICT dots = work.dots + q * digits * kChunkTokens;
-    float* HWY_RESTRICT scores = work.scores + q * kChunkTokens;
-    for (std::size_t tile = 0; tile < static_cast<std::size_t>(work.n_tiles); ++tile) {
-      for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(df)) {
-        const std::size_t i = tile * kSlots + slot;
-        auto dot = hn::LoadU(dw, dots + i);
-        if (digits == 2) {
-          dot =
-              hn::Add(hn::ShiftLeft<kQueryDigitShift>(dot), hn::LoadU(dw, dots + kChunkTokens + i));
-        }
-        const auto scale =
-            hn::Mul(factor, hn::LoadU(df, work.scales + tile * work.scale_stride + slot));
-        const auto product = hn::ConvertTo(df, hn::Add(dot, offset));
-        const auto before =
-            work.addend == nullptr ? hn::LoadU(df, scores + i) : hn::Set(df, work.addend[q]);
-        hn::StoreU(hn::MulAdd(product, scale, before), df, scores + i);
-      }
-    }
-  }
-}
+// 1.5 * 2^23: adding it rounds a number, of either sign and below 2^22, to an integer, which is
+// then in the last bits.
+constexpr float kRound = 12582912.0F;
 
-// 2^x for x <= 0; 0 below -126. Relative error below 2e-7 (coefficients of Cephes' exp2f).
+// 2^x for x <= 0; 0 below -125. Relative error below 2e-7 (coefficients of Cephes' exp2f).
 template <class V>
 HWY_INLINE V exp2_of_negative(V x) {
   const Floats df;
   const Words dw;
-  const auto clamped = hn::Max(x, hn::Set(df, -127.0F));
-  const auto whole = hn::NearestInt(clamped);
-  const auto f = hn::Sub(clamped, hn::ConvertTo(df, whole));
+  const auto lowest = hn::Set(df, -125.0F);
+  const auto clamped = hn::Max(x, lowest);
+  const auto rounded = hn::Add(clamped, hn::Set(df, kRound));
+  const auto f = hn::Sub(clamped, hn::Sub(rounded, hn::Set(df, kRound)));
   auto p = hn::Set(df, 1.535336188319500e-4F);
   p = hn::MulAdd(p, f, hn::Set(df, 1.339887440266574e-3F));
   p = hn::MulAdd(p, f, hn::Set(df, 9.618437357674640e-3F));
@@ -336,9 +299,8 @@ HWY_INLINE V exp2_of_negative(V x) {
   p = hn::MulAdd(p, f, hn::Set(df, 2.402264791363012e-1F));
   p = hn::MulAdd(p, f, hn::Set(df, 6.931472028550421e-1F));
   p = hn::MulAdd(p, f, hn::Set(df, 1.0F));
-  // 2^-127 has no normal float: its bits here are those of 0.
-  const auto power = hn::ShiftLeft<23>(hn::Add(whole, hn::Set(dw, 127)));
-  return hn::Mul(p, hn::BitCast(df, power));
+  const auto power = hn::Add(hn::BitCast(dw, p), hn::ShiftLeft<23>(hn::BitCast(dw, rounded)));
+  return hn::IfThenZeroElse(hn::Lt(x, lowest), hn::BitCast(df, power));
 }
 
 // softcap * tanh(x), by tanh(x) = 1 - 2 / (1 + e^2x) on |x|.
@@ -351,90 +313,134 @@ HWY_INLINE V soft_cap(V x, float cap) {
   return hn::Mul(hn::Set(df, cap), hn::CopySign(tanh, x));
 }
 
-void SoftenKernel(const Soften& work) {
+// The 64 tokens of a chunk in registers (where there are enough).
+constexpr std::size_t kLanes = HWY_MAX_LANES_D(Floats);
+constexpr std::size_t kVectors = kChunkTokens / kLanes;
+
+HWY_INLINE void load_scores(const WeighChunk& work, std::size_t q,
+                            hn::Vec<Floats> (&scores)[kVectors]) {
   const Floats df;
-  const auto minus_infinity = hn::Set(df, -std::numeric_limits<float>::infinity());
-  const auto n_tokens = static_cast<std::size_t>(work.n_tokens);
-  const std::size_t n_padded = (n_tokens + kSlots - 1) / kSlots * kSlots;
-  const bool capped = work.softcap != 0;
-  const auto scale = hn::Set(df, capped ? work.scale : work.scale * kLog2E);
-  for (std::size_t q = 0; q < static_cast<std::size_t>(work.n_queries); ++q) {
-    float* HWY_RESTRICT scores = work.scores + q * kChunkTokens;
-    const float* HWY_RESTRICT bias = work.bias[q];
-    const auto slope = hn::Set(df, work.slope[q] * kLog2E);
-    auto largest = minus_infinity;
-    for (std::size_t i = 0; i < n_padded; i += hn::Lanes(df)) {
-      auto score = hn::Mul(hn::LoadU(df, scores + i), scale);
-      if (capped) score = soft_cap(score, work.softcap * kLog2E);
-      if (bias != nullptr) score = hn::MulAdd(slope, hn::LoadU(df, bias + i), score);
-      if (n_tokens < n_padded) {
-        score =
-            hn::IfThenElse(hn::FirstN(df, n_tokens - std::min(n_tokens, i)), score, minus_infinity);
+  const Words dw;
+  if (work.dots == nullptr) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      scores[v] = hn::LoadU(df, work.scores + q * kChunkTokens + v * kLanes);
+    }
+    return;
+  }
+  const auto n_parts = static_cast<std::size_t>(work.n_key_parts);
+  const auto digits = static_cast<std::size_t>(work.n_key_digits);
+  const auto factor = hn::Set(df, work.factor[q]);
+  for (auto& score : scores) score = hn::Set(df, work.addend[q]);
+  for (std::size_t part = 0; part < n_parts; ++part) {
+    const auto offset = hn::Set(dw, work.offset[q * n_parts + part]);
+    const std::int32_t* HWY_RESTRICT dots =
+        work.dots + part * work.dot_part_stride + q * digits * kChunkTokens;
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const std::size_t i = v * kLanes;
+      auto dot = hn::LoadU(dw, dots + i);
+      if (digits == 2) {
+        dot = hn::Add(hn::ShiftLeft<kQueryDigitShift>(dot), hn::LoadU(dw, dots + kChunkTokens + i));
       }
-      hn::StoreU(score, df, scores + i);
-      largest = hn::Max(largest, score);
+      const std::size_t scale_at = (i / kSlots * n_parts + part) * kSlots + i % kSlots;
+      const auto scale = hn::Mul(factor, hn::LoadU(df, work.key_scales + scale_at));
+      scores[v] = hn::MulAdd(hn::ConvertTo(df, hn::Add(dot, offset)), scale, scores[v]);
     }
-    const float max = std::max(work.max[q], hn::ReduceMax(df, largest));
-    if (max == -std::numeric_limits<float>::infinity()) {  // nothing seen so far
-      std::fill_n(scores, n_padded, 0.0F);
-      work.rescale[q] = 1;
-      continue;
-    }
-    auto sum = hn::Zero(df);
-    for (std::size_t i = 0; i < n_padded; i += hn::Lanes(df)) {
-      const auto weight = exp2_of_negative(hn::Sub(hn::LoadU(df, scores + i), hn::Set(df, max)));
-      hn::StoreU(weight, df, scores + i);
-      sum = hn::Add(sum, weight);
-    }
-    const float rescale =
-        hn::GetLane(exp2_of_negative(hn::Set(df, work.max[q] - max)));  // 0 at first
-    work.sum[q] = work.sum[q] * rescale + hn::ReduceSum(df, sum);
-    work.rescale[q] = rescale;
-    work.max[q] = max;
   }
 }
 
-void WeighRowsKernel(const WeighRows& work) {
+HWY_INLINE void store_digits(const WeighChunk& work, std::size_t q, std::size_t part,
+                             const hn::Vec<Floats> (&weights)[kVectors]) {
   const Floats df;
-  const Words dw;
+  const hn::RebindToUnsigned<Words> du;
   const NarrowBytes dn;
-  const auto n_tiles = static_cast<std::size_t>(work.n_tiles);
-  const auto digits = static_cast<std::size_t>(work.n_digits);
+  const auto n_parts = static_cast<std::size_t>(work.n_value_parts);
+  const auto digits = static_cast<std::size_t>(work.n_value_digits);
   const float most = digits == 2 ? kWeightMax2 : kWeightMax1;
+  std::uint8_t* HWY_RESTRICT out =
+      work.digits + part * work.digit_part_stride + q * digits * kChunkTokens;
+  hn::Vec<Floats> scaled[kVectors];
+  auto largest = hn::Zero(df);
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const std::size_t i = v * kLanes;
+    const std::size_t scale_at = (i / kSlots * n_parts + part) * kSlots + i % kSlots;
+    scaled[v] = hn::Mul(weights[v], hn::LoadU(df, work.value_scales + scale_at));
+    largest = hn::Max(largest, scaled[v]);
+  }
+  const float max = hn::ReduceMax(df, largest);
+  work.step[part * work.step_part_stride + q] = max * (1 / most);
+  const auto per_step = hn::Set(df, max > 0 ? most / max : 0);
+  const auto round = hn::Set(df, kRound);
+  for (std::size_t lane = 0; lane < kSlots; lane += kLanes) {
+    auto carry = hn::Zero(df);
+    for (std::size_t i = lane; i < kChunkTokens; i += kSlots) {
+      const auto steps = hn::MulAdd(scaled[i / kLanes], per_step, carry);
+      const auto rounded = hn::Add(steps, round);
+      const auto whole = hn::BitCast(du, rounded);
+      if (digits == 2) {
+        hn::StoreU(hn::TruncateTo(dn, hn::ShiftRight<8>(whole)), dn, out + i);
+        hn::StoreU(hn::TruncateTo(dn, whole), dn, out + kChunkTokens + i);
+      } else {
+        carry = hn::Sub(steps, hn::Sub(rounded, round));
+        hn::StoreU(hn::TruncateTo(dn, whole), dn, out + i);
+      }
+    }
+  }
+}
+
+void WeighChunkKernel(const WeighChunk& work) {
+  const Floats df;
+  const auto minus_infinity = hn::Set(df, -std::numeric_limits<float>::infinity());
+  const auto n_tokens = static_cast<std::size_t>(work.n_tokens);
+  const bool capped = work.softcap != 0;
+  const auto scale = hn::Set(df, capped ? work.scale : work.scale * kLog2E);
   for (std::size_t q = 0; q < static_cast<std::size_t>(work.n_queries); ++q) {
-    const float* HWY_RESTRICT weights = work.weights + q * kChunkTokens;
-    std::uint8_t* HWY_RESTRICT out = work.digits + q * digits * kChunkTokens;
-    auto largest = hn::Zero(df);
-    for (std::size_t tile = 0; tile < n_tiles; ++tile) {
-      for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(df)) {
-        const auto scale = hn::LoadU(df, work.scales + tile * work.scale_stride + slot);
-        largest = hn::Max(largest, hn::Mul(scale, hn::LoadU(df, weights + tile * kSlots + slot)));
+    hn::Vec<Floats> scores[kVectors];
+    load_scores(work, q, scores);
+    for (auto& score : scores) score = hn::Mul(score, scale);
+    if (capped) {
+      for (auto& score : scores) score = soft_cap(score, work.softcap * kLog2E);
+    }
+    if (const float* HWY_RESTRICT bias = work.bias[q]; bias != nullptr) {
+      const auto slope = hn::Set(df, work.slope[q] * kLog2E);
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        scores[v] = hn::MulAdd(slope, hn::LoadU(df, bias + v * kLanes), scores[v]);
       }
     }
-    const float max = hn::ReduceMax(df, largest);
-    work.step[q] = max / most;
-    const auto per_step = hn::Set(df, max > 0 ? most / max : 0);
-    for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(df)) {
-      auto carry = hn::Zero(df);
-      for (std::size_t tile = 0; tile < n_tiles; ++tile) {
-        const std::size_t i = tile * kSlots + slot;
-        const auto scale = hn::LoadU(df, work.scales + tile * work.scale_stride + slot);
-        const auto steps = hn::MulAdd(hn::Mul(scale, hn::LoadU(df, weights + i)), per_step, carry);
-        const auto whole = hn::NearestInt(steps);
-        if (digits == 2) {
-          hn::StoreU(hn::DemoteTo(dn, hn::ShiftRight<8>(whole)), dn, out + i);
-          hn::StoreU(hn::DemoteTo(dn, hn::And(whole, hn::Set(dw, 255))), dn,
-                     out + kChunkTokens + i);
-        } else {
-          carry = hn::Sub(steps, hn::ConvertTo(df, whole));
-          hn::StoreU(hn::DemoteTo(dn, whole), dn, out + i);  // saturates
-        }
+    if (n_tokens < kChunkTokens) {
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        const std::size_t n_here = n_tokens - std::min(n_tokens, v * kLanes);
+        scores[v] = hn::IfThenElse(hn::FirstN(df, n_here), scores[v], minus_infinity);
       }
     }
-    // What is not there weighs nothing, whatever the bytes of its values.
-    for (std::size_t digit = 0; digit < digits; ++digit) {
-      std::memset(out + digit * kChunkTokens + n_tiles * kSlots, 0,
-                  (kChunkTiles - n_tiles) * kSlots);
+    auto largest = scores[0];
+    for (std::size_t v = 1; v < kVectors; ++v) largest = hn::Max(largest, scores[v]);
+    const float chunk_max = hn::ReduceMax(df, largest);
+    float rescale = 1;
+    if (chunk_max > work.max[q]) {
+      rescale = hn::GetLane(exp2_of_negative(hn::Set(df, work.max[q] - chunk_max)));  // 0 at first
+      work.max[q] = chunk_max;
+    }
+    work.rescale[q] = rescale;
+    // Nothing seen so far, or nothing to be seen: the difference to the maximum is no number.
+    const bool nothing = chunk_max == -std::numeric_limits<float>::infinity();
+    const auto max = hn::Set(df, nothing ? 0 : work.max[q]);
+    for (auto& score : scores) score = exp2_of_negative(hn::Sub(score, max));
+
+    for (std::size_t lane = 0; lane < kSlots; lane += kLanes) {
+      float* HWY_RESTRICT sums = work.sums + q * kSlots + lane;
+      auto sum = hn::Mul(hn::LoadU(df, sums), hn::Set(df, rescale));
+      for (std::size_t i = lane; i < kChunkTokens; i += kSlots) {
+        sum = hn::Add(sum, scores[i / kLanes]);
+      }
+      hn::StoreU(sum, df, sums);
+    }
+    if (work.value_scales == nullptr) {
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        hn::StoreU(scores[v], df, work.scores + q * kChunkTokens + v * kLanes);
+      }
+    }
+    for (std::size_t part = 0; part < static_cast<std::size_t>(work.n_value_parts); ++part) {
+      store_digits(work, q, part, scores);
     }
   }
 }
@@ -506,9 +512,7 @@ HWY_EXPORT(DotRowsKernel);
 HWY_EXPORT(ScanChunkKernel);
 HWY_EXPORT(MixRowsKernel);
 HWY_EXPORT(LoadScales);
-HWY_EXPORT(ScoreRowsKernel);
-HWY_EXPORT(SoftenKernel);
-HWY_EXPORT(WeighRowsKernel);
+HWY_EXPORT(WeighChunkKernel);
 HWY_EXPORT(AddMixesKernel);
 HWY_EXPORT(ScorePlain);
 HWY_EXPORT(AddPlain);
@@ -526,9 +530,7 @@ void mix_rows(const MixRows& work) { HWY_DYNAMIC_DISPATCH(MixRowsKernel)(work); 
 void load_scales(const std::uint16_t* halfs, int n, float* floats) {
   HWY_DYNAMIC_DISPATCH(LoadScales)(halfs, n, floats);
 }
-void score_rows(const ScoreRows& work) { HWY_DYNAMIC_DISPATCH(ScoreRowsKernel)(work); }
-void soften(const Soften& work) { HWY_DYNAMIC_DISPATCH(SoftenKernel)(work); }
-void weigh_rows(const WeighRows& work) { HWY_DYNAMIC_DISPATCH(WeighRowsKernel)(work); }
+void weigh_chunk(const WeighChunk& work) { HWY_DYNAMIC_DISPATCH(WeighChunkKernel)(work); }
 void add_mixes(const AddMixes& work) { HWY_DYNAMIC_DISPATCH(AddMixesKernel)(work); }
 void score_plain(const std::uint16_t* keys, std::size_t row_stride, int n_tokens,
                  const float* query, int head_dim, float* scores) {

@@ -1,8 +1,7 @@
 // The kernels of attention on codes, for a chunk: 64 tokens (four tiles) of one head.
 //
-//   codes --expand--> bytes --dot_rows--> integer scores --score_rows--> scores --soften--> weights
-//   codes --expand--> bytes, weights --weigh_rows--> integer weights --mix_rows--> --add_mixes-->
-//   output
+//   codes --expand--> bytes --dot_rows--> integer scores --weigh_chunk--> integer weights
+//   codes --expand--> bytes, integer weights --mix_rows--> --add_mixes--> output
 //
 // Products are of bytes in integers, which is exact; what is rounded is the other side: a query to
 // digits of 8 bits, weights to digits of 8 bits. One digit is as precise as codes of up to 4 bits
@@ -29,7 +28,7 @@ inline constexpr int kQueryDigitShift = 7;
 inline constexpr int kWeightDigitShift = 8;
 inline constexpr float kQueryMax1 = 127;
 inline constexpr float kQueryMax2 = 127 * 128;
-inline constexpr float kWeightMax1 = 255;
+inline constexpr float kWeightMax1 = 254;  // what is carried from the last rounding makes it 255
 inline constexpr float kWeightMax2 = 65535;
 
 // Bytes that expanded tiles take, and what may be read behind them (and behind codes of 8 bits):
@@ -93,54 +92,47 @@ void mix_rows(const MixRows& work);
 // f16 to f32
 void load_scales(const std::uint16_t* halfs, int n, float* floats);
 
-// scores[query][token] = addend[query] + factor[query] * scales[token] * (dot + offset[query]),
-// where dot puts the query's digits together. No addend: it is added to the scores of the parts
-// before.
-struct ScoreRows {
-  const std::int32_t* dots;  // [query][digit][64]
-  int n_digits;
-  const float* scales;  // [tile][16], tiles scale_stride apart
-  std::size_t scale_stride;
-  int n_tiles;
-  const std::int32_t* offset;  // of each query
-  const float* factor;
-  const float* addend;
+// From scores to the digits of weights, for each query, with the softmax so far:
+//   score  = addend + factor * sum over parts of scales * (dot + offset), digits put together
+//   score  = score * scale, soft cap if any, + slope * bias
+//   weight = exp(score - max)
+//   digits = weight * value scales, for each part of a value
+// The largest digit is that of the largest weight; what one rounding takes, the next of the same
+// slot gets (one digit only), so that the sum is kept even where every weight is less than half a
+// step.
+struct WeighChunk {
   int n_queries;
-  float* scores;  // [query][64]
-};
-void score_rows(const ScoreRows& work);
+  int n_tokens;  // the first so many count
 
-// The softmax so far: scores become weights, exp(score * scale + slope * bias - max), with soft
-// cap if any. `rescale` is what earlier sums are multiplied with.
-struct Soften {
-  float* scores;             // [query][64]
+  const std::int32_t* dots;  // [part][query][digit][64]; null: scores are given
+  std::size_t dot_part_stride;
+  int n_key_digits;
+  int n_key_parts;
+  const float* key_scales;     // [tile][part][16]
+  const std::int32_t* offset;  // [query][part]
+  const float* factor;         // [query]
+  const float* addend;         // [query]
+  float* scores;               // [query][64]; become weights where values are plain
+
   const float* const* bias;  // [query] -> [64], null: nothing is masked
   const float* slope;        // [query]
   float scale;               // before the soft cap, if there is one
   float softcap;             // 0: none
-  int n_tokens;              // the first so many count
-  int n_queries;
-  float* max;      // [query], in units of log 2
-  float* sum;      // [query]
-  float* rescale;  // [query]
-};
-void soften(const Soften& work);
-inline constexpr float kLog2E = 1.44269504088896341F;
 
-// weights * scales to digits: [query][digit][64], and the step of the last digit for each query.
-// One digit: what rounding takes from a token it gives to the next of the same slot, so that the
-// sum is kept even where every weight is less than half a step.
-struct WeighRows {
-  const float* weights;  // [query][64]
-  const float* scales;   // [tile][16], tiles scale_stride apart
-  std::size_t scale_stride;
-  int n_tiles;
-  int n_digits;
-  int n_queries;
-  std::uint8_t* digits;
-  float* step;
+  float* max;      // [query], in units of log 2
+  float* sums;     // [query][16]: of the weights, slot by slot
+  float* rescale;  // [query]: what earlier sums are multiplied with
+
+  const float* value_scales;  // [tile][part][16]; null: values are plain
+  int n_value_digits;
+  int n_value_parts;
+  std::uint8_t* digits;  // [part][query][digit][64]
+  std::size_t digit_part_stride;
+  float* step;  // [part][query] of the last digit
+  std::size_t step_part_stride;
 };
-void weigh_rows(const WeighRows& work);
+void weigh_chunk(const WeighChunk& work);
+inline constexpr float kLog2E = 1.44269504088896341F;
 
 // output[query][channel] = output * rescale[query] + step[query] * mix
 struct AddMixes {

@@ -160,44 +160,95 @@ TEST(ChunkKernels, ProductsOnAmxAreTheReferences) {
   }
 }
 
-TEST(ChunkKernels, ScoresPutDigitsAndScalesTogether) {
+// Everything that weigh_chunk() is told about one query, with nothing special.
+class Weighing {
+ public:
+  explicit Weighing(int value_digits)
+      : scores(kChunkTokens), value_scales(kChunkTokens), digits(std::size_t{2} * kChunkTokens) {
+    std::ranges::fill(scores.span(), 0.0F);
+    std::ranges::fill(value_scales.span(), 1.0F);
+    std::ranges::fill(digits.span(), std::uint8_t{77});
+    work.n_queries = 1;
+    work.n_tokens = kChunkTokens;
+    work.scores = scores.data();
+    work.bias = &bias;
+    work.slope = &slope;
+    work.scale = 1;
+    work.max = &max;
+    work.sums = sums;
+    work.rescale = &rescale;
+    work.value_scales = value_scales.data();
+    work.n_value_digits = value_digits;
+    work.n_value_parts = 1;
+    work.digits = digits.data();
+    work.step = &step;
+  }
+
+  [[nodiscard]] float sum() const { return std::accumulate(sums, sums + kTileTokens, 0.0F); }
+  // A weight as the digits have it.
+  [[nodiscard]] double weight(std::size_t token) {
+    const int whole = work.n_value_digits == 1
+                          ? digits.data()[token]
+                          : digits.data()[token] * 256 + digits.data()[kChunkTokens + token];
+    return static_cast<double>(step) * whole;
+  }
+
+  Guarded<float> scores;
+  Guarded<float> value_scales;
+  Guarded<std::uint8_t> digits;
+  const float* bias = nullptr;
+  float slope = 1;
+  float max = kMinusInfinity;
+  float sums[kTileTokens] = {};
+  float rescale = 77;
+  float step = 0;
+  WeighChunk work{};
+};
+
+TEST(ChunkKernels, ScoresPutDigitsAndPartsTogether) {
   std::mt19937 random(5);
-  const float addend[] = {3, 3};
-  for (const auto& [digits, with_addend] : {std::pair(1, true), {1, false}, {2, true}}) {
-    Guarded<std::int32_t> dots(static_cast<std::size_t>(2 * digits) * kChunkTokens);
+  for (const auto& [digits, parts] : {std::pair(1, 1), {1, 3}, {2, 1}, {2, 2}}) {
+    const auto part_stride = static_cast<std::size_t>(digits) * kChunkTokens;
+    Guarded<std::int32_t> dots(static_cast<std::size_t>(parts) * part_stride);
     for (std::int32_t& dot : dots.span()) dot = static_cast<std::int32_t>(random() % 2000) - 1000;
-    Guarded<float> scales(kChunkTokens);
-    std::iota(scales.span().begin(), scales.span().end(), 1.0F);
-    const std::int32_t offset[] = {7, -5};
-    const float factor[] = {0.5F, 2};
+    Guarded<float> scales(static_cast<std::size_t>(parts) * kChunkTokens);
+    for (float& scale : scales.span()) scale = static_cast<float>(random() % 100) * 1e-6F;
+    const std::int32_t offset[] = {7, -5, 300};
+    const float factor = 0.5F;
+    const float addend = 0.25F;
     on_every_target([&] {
-      Guarded<float> scores(std::size_t{2} * kChunkTokens);
-      std::ranges::fill(scores.span(), with_addend ? 77.0F : 3.0F);
-      score_rows({.dots = dots.data(),
-                  .n_digits = digits,
-                  .scales = scales.data(),
-                  .scale_stride = kTileTokens,
-                  .n_tiles = kChunkTiles,
-                  .offset = offset,
-                  .factor = factor,
-                  .addend = with_addend ? addend : nullptr,
-                  .n_queries = 2,
-                  .scores = scores.data()});
-      for (std::size_t q = 0; q < 2; ++q) {
-        for (std::size_t i = 0; i < kChunkTokens; ++i) {
-          const std::int32_t* dot =
-              dots.data() + q * static_cast<std::size_t>(digits) * kChunkTokens;
-          const std::int32_t whole = digits == 1 ? dot[i] : dot[i] * 128 + dot[kChunkTokens + i];
-          const float expected =
-              3 + factor[q] * scales.data()[i] * static_cast<float>(whole + offset[q]);
-          EXPECT_NEAR(scores.data()[q * kChunkTokens + i], expected, 1e-6 * std::abs(expected));
+      Weighing one(2);
+      one.work.value_scales = nullptr;  // the weights as they are
+      one.work.n_value_parts = 0;
+      one.work.dots = dots.data();
+      one.work.dot_part_stride = part_stride;
+      one.work.n_key_digits = digits;
+      one.work.n_key_parts = parts;
+      one.work.key_scales = scales.data();
+      one.work.offset = offset;
+      one.work.factor = &factor;
+      one.work.addend = &addend;
+      weigh_chunk(one.work);
+      for (std::size_t i = 0; i < kChunkTokens; ++i) {
+        double score = 0.25;
+        for (std::size_t part = 0; part < static_cast<std::size_t>(parts); ++part) {
+          const std::int32_t* dot = dots.data() + part * part_stride + i;
+          const std::int32_t whole = digits == 1 ? dot[0] : dot[0] * 128 + dot[kChunkTokens];
+          const std::size_t scale_at =
+              (i / kTileTokens * static_cast<std::size_t>(parts) + part) * kTileTokens +
+              i % kTileTokens;
+          score += 0.5 * static_cast<double>(scales.data()[scale_at]) * (whole + offset[part]);
         }
+        const double log_weight = std::log2(static_cast<double>(one.scores.data()[i]));
+        EXPECT_NEAR(log_weight + static_cast<double>(one.max), score * static_cast<double>(kLog2E),
+                    1e-5)
+            << i;
       }
     });
   }
 }
 
-struct SoftenCase {
+struct SoftmaxCase {
   float softcap;
   bool masked;
   int n_tokens;
@@ -206,8 +257,8 @@ struct SoftenCase {
 TEST(ChunkKernels, SoftmaxOverTwoChunksIsTheWhole) {
   std::mt19937 random(6);
   std::normal_distribution<float> gauss(0, 4);
-  for (const SoftenCase& c :
-       {SoftenCase{0, false, 64}, {0, true, 64}, {5, true, 64}, {0, false, 21}, {5, true, 33}}) {
+  for (const SoftmaxCase& c :
+       {SoftmaxCase{0, false, 64}, {0, true, 64}, {5, true, 64}, {0, false, 21}, {5, true, 33}}) {
     constexpr float kScale = 0.3F;
     constexpr float kSlope = 0.7F;
     std::vector<float> input(std::size_t{2} * kChunkTokens);
@@ -225,115 +276,104 @@ TEST(ChunkKernels, SoftmaxOverTwoChunksIsTheWhole) {
       if (c.masked) score += static_cast<double>(kSlope * bias.data()[i % kChunkTokens]);
       scores.push_back(score);
     }
-    const double largest = std::ranges::max(scores);
+    const double largest = *std::ranges::max_element(scores);
     double sum = 0;
     for (double& score : scores) sum += score = std::exp(score - largest);
 
     on_every_target([&] {
-      float max = kMinusInfinity;
-      float total = 0;
-      float rescale[2] = {};
-      Guarded<float> weights(std::size_t{2} * kChunkTokens);
-      std::ranges::copy(input, weights.data());
-      const float* bias_row = c.masked ? bias.data() : nullptr;
-      for (std::size_t chunk = 0; chunk < 2; ++chunk) {
-        soften({.scores = weights.data() + chunk * kChunkTokens,
-                .bias = &bias_row,
-                .slope = &kSlope,
-                .scale = kScale,
-                .softcap = c.softcap,
-                .n_tokens = chunk == 0 ? kChunkTokens : c.n_tokens,
-                .n_queries = 1,
-                .max = &max,
-                .sum = &total,
-                .rescale = &rescale[chunk]});
-      }
-      EXPECT_EQ(rescale[0], 0);
-      EXPECT_NEAR(total, sum, 2e-6 * sum);
-      for (std::size_t i = 0; i < scores.size(); ++i) {
-        const float weight = weights.data()[i] * (i < kChunkTokens ? rescale[1] : 1);
-        EXPECT_NEAR(weight, scores[i], 2e-6) << i;
-        EXPECT_EQ(weight == 0, scores[i] == 0) << i;
+      Weighing one(1);
+      one.work.value_scales = nullptr;
+      one.work.n_value_parts = 0;
+      one.work.scale = kScale;
+      one.work.softcap = c.softcap;
+      one.slope = kSlope;
+      one.bias = c.masked ? bias.data() : nullptr;
+      std::ranges::copy(std::span(input).first(kChunkTokens), one.scores.data());
+      weigh_chunk(one.work);
+      EXPECT_EQ(one.rescale, 0);
+      std::vector<float> weights(one.scores.span().begin(), one.scores.span().end());
+      one.work.n_tokens = c.n_tokens;
+      std::ranges::copy(std::span(input).last(kChunkTokens), one.scores.data());
+      weigh_chunk(one.work);
+      for (float& weight : weights) weight *= one.rescale;
+      weights.insert(weights.end(), one.scores.span().begin(), one.scores.span().end());
+      EXPECT_NEAR(one.sum(), sum, 2e-6 * sum);
+      for (std::size_t i = 0; i < weights.size(); ++i) {
+        const double expected = i < scores.size() ? scores[i] : 0;
+        EXPECT_NEAR(weights[i], expected, 2e-6) << i;
+        EXPECT_EQ(weights[i] == 0, expected == 0) << i;
       }
     });
   }
 }
 
 TEST(ChunkKernels, SoftmaxOfNothingIsNothing) {
+  const std::vector<float> hidden(kChunkTokens, kMinusInfinity);
   on_every_target([&] {
-    float max = kMinusInfinity;
-    float sum = 0;
-    float rescale = 0;
-    const float slope = 1;
-    std::vector<float> scores(kChunkTokens, 1);
-    const std::vector<float> bias(kChunkTokens, kMinusInfinity);
-    const float* bias_row = bias.data();
-    soften({.scores = scores.data(),
-            .bias = &bias_row,
-            .slope = &slope,
-            .scale = 1,
-            .softcap = 0,
-            .n_tokens = kChunkTokens,
-            .n_queries = 1,
-            .max = &max,
-            .sum = &sum,
-            .rescale = &rescale});
-    EXPECT_EQ(sum, 0);
-    EXPECT_EQ(rescale, 1);
-    EXPECT_EQ(max, kMinusInfinity);
-    for (const float weight : scores) EXPECT_EQ(weight, 0);
+    Weighing one(1);
+    one.bias = hidden.data();
+    weigh_chunk(one.work);
+    EXPECT_EQ(one.sum(), 0);
+    EXPECT_EQ(one.rescale, 1);
+    EXPECT_EQ(one.max, kMinusInfinity);
+    for (std::size_t i = 0; i < kChunkTokens; ++i) EXPECT_EQ(one.digits.data()[i], 0);
   });
 }
 
 // One large weight and many that are each less than half a step: their sum is kept.
 TEST(ChunkKernels, RoundedWeightsKeepTheirSum) {
-  Guarded<float> weights(kChunkTokens);
-  std::ranges::fill(weights.span(), 0.0015F);
-  weights.data()[0] = 1;
-  const std::vector<float> scales(kChunkTokens, 2);
   for (const int digits : {1, 2}) {
     on_every_target([&] {
-      Guarded<std::uint8_t> out(static_cast<std::size_t>(digits) * kChunkTokens);
-      float step = 0;
-      weigh_rows({.weights = weights.data(),
-                  .scales = scales.data(),
-                  .scale_stride = kTileTokens,
-                  .n_tiles = kChunkTiles,
-                  .n_digits = digits,
-                  .n_queries = 1,
-                  .digits = out.data(),
-                  .step = &step});
+      Weighing one(digits);
+      std::ranges::fill(one.value_scales.span(), 2.0F);
+      std::ranges::fill(one.scores.span(), std::log(0.0015F));
+      one.scores.data()[0] = 0;
+      weigh_chunk(one.work);
       double sum = 0;
-      for (std::size_t i = 0; i < kChunkTokens; ++i) {
-        const int whole =
-            digits == 1 ? out.data()[i] : out.data()[i] * 256 + out.data()[kChunkTokens + i];
-        sum += static_cast<double>(step) * whole;
-      }
+      for (std::size_t i = 0; i < kChunkTokens; ++i) sum += one.weight(i);
+      EXPECT_NEAR(one.weight(0), 2, 0.02);
       // Each of the 16 slots keeps its own sum, to within half a step.
       const double expected = 2 * (1 + 63 * 0.0015);
-      EXPECT_NEAR(sum, expected, digits == 1 ? 16 * 0.5 * 2.0 / 255 : 64 * 0.5 * 2.0 / 65535);
+      EXPECT_NEAR(sum, expected, digits == 1 ? 16 * 0.5 * 2.0 / 254 : 64 * 0.5 * 2.0 / 65535);
       EXPECT_GT(sum, digits == 1 ? 2.1 : expected - 0.001);
     });
   }
 }
 
+// Half a step carried to the largest weight does not overflow its byte.
+TEST(ChunkKernels, CarriedRoundingsDoNotOverflow) {
+  on_every_target([&] {
+    Weighing one(1);
+    std::ranges::fill(one.scores.span(), std::log(0.499F / 254));
+    for (std::size_t i = kTileTokens; i < kChunkTokens; ++i) one.scores.data()[i] = 0;
+    weigh_chunk(one.work);
+    for (std::size_t i = kTileTokens; i < kChunkTokens; ++i) EXPECT_NEAR(one.weight(i), 1, 0.005);
+  });
+}
+
+// Nor does a rounding upwards, carried to a weight of nothing, make it less than that.
+TEST(ChunkKernels, CarriedRoundingsStayAboveNothing) {
+  on_every_target([&] {
+    Weighing one(1);
+    std::ranges::fill(one.scores.span(), -1000.0F);
+    one.scores.data()[0] = 0;
+    one.scores.data()[1] = std::log(0.6F / 254);
+    weigh_chunk(one.work);
+    EXPECT_EQ(one.digits.data()[0], 254);
+    EXPECT_EQ(one.digits.data()[1], 1);
+    for (std::size_t i = 2; i < kChunkTokens; ++i) EXPECT_EQ(one.digits.data()[i], 0) << i;
+  });
+}
+
 TEST(ChunkKernels, TokensThatAreNotThereWeighNothing) {
   on_every_target([&] {
-    const std::vector<float> weights(kChunkTokens, 1);
-    const std::vector<float> scales(kChunkTokens, 1);
-    std::vector<std::uint8_t> out(std::size_t{2} * kChunkTokens, 77);
-    float step = 0;
-    weigh_rows({.weights = weights.data(),
-                .scales = scales.data(),
-                .scale_stride = kTileTokens,
-                .n_tiles = 1,
-                .n_digits = 2,
-                .n_queries = 1,
-                .digits = out.data(),
-                .step = &step});
+    Weighing one(2);
+    one.work.n_tokens = 7;
+    weigh_chunk(one.work);
+    EXPECT_EQ(one.sum(), 7);
     for (std::size_t i = 0; i < kChunkTokens; ++i) {
-      EXPECT_EQ(out[i], i < kTileTokens ? 255 : 0);
-      EXPECT_EQ(out[kChunkTokens + i], i < kTileTokens ? 255 : 0);
+      EXPECT_EQ(one.digits.data()[i], i < 7 ? 255 : 0);
+      EXPECT_EQ(one.digits.data()[kChunkTokens + i], i < 7 ? 255 : 0);
     }
   });
 }

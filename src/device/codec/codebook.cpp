@@ -29,6 +29,7 @@ struct Book {
       i8[k] = static_cast<std::int8_t>(scaled < 0 ? scaled - 0.5F : scaled + 0.5F);
       centroids[k] = static_cast<float>(i8[k]) * step;
     }
+    for (std::size_t k = 0; k < lookup.size(); ++k) lookup[k] = i8[k % n];
     for (std::size_t k = 0; k + 1 < n; ++k) {
       thresholds[k] = static_cast<float>(i8[k] + i8[k + 1]) / 2 * step;
     }
@@ -37,6 +38,7 @@ struct Book {
   std::array<float, n> ideal;
   float step;
   std::array<std::int8_t, n> i8{};
+  std::array<std::int8_t, 16> lookup{};
   std::array<float, n> centroids{};
   std::array<float, n - 1> thresholds{};
 };
@@ -67,6 +69,10 @@ std::span<const std::int8_t> centroids_i8(int bits) {
 
 float i8_step(int bits) {
   return of_book(bits, [](const auto& book) { return book.step; });
+}
+
+std::span<const std::int8_t, 16> lookup_table(int bits) {
+  return of_book(bits, [](const auto& book) { return std::span(book.lookup); });
 }
 
 std::span<const float> centroids(int bits) {

@@ -20,6 +20,9 @@ std::span<const float> ideal_centroids(int bits);
 std::span<const std::int8_t> centroids_i8(int bits);
 float i8_step(int bits);
 
+// The same, repeated to 16 of them: what a byte shuffle looks codes up in.
+std::span<const std::int8_t, 16> lookup_table(int bits);
+
 // centroids_i8 * i8_step: the levels that are encoded to and decoded from.
 std::span<const float> centroids(int bits);
 

@@ -147,15 +147,11 @@ int SumOfSquares(int bits, const std::uint8_t* HWY_RESTRICT codes, std::size_t n
   const hn::RebindToSigned<decltype(db)> di;
   const hn::RepartitionToWide<decltype(di)> dw;
   const hn::RepartitionToWide<decltype(dw)> dq;
-  const std::span<const std::int8_t> levels = centroids_i8(bits);
-  alignas(16) std::uint8_t table[16];
-  for (std::size_t i = 0; i < 16; ++i) {
-    table[i] = static_cast<std::uint8_t>(levels[i % levels.size()]);
-  }
+  const auto table =
+      hn::LoadDup128(db, reinterpret_cast<const std::uint8_t*>(lookup_table(bits).data()));
   auto sum = hn::Zero(dq);
   for (std::size_t i = 0; i < n; i += hn::Lanes(db)) {
-    const auto level =
-        hn::BitCast(di, hn::TableLookupBytes(hn::LoadDup128(db, table), hn::LoadU(db, codes + i)));
+    const auto level = hn::BitCast(di, hn::TableLookupBytes(table, hn::LoadU(db, codes + i)));
     const auto even = hn::PromoteEvenTo(dw, level);
     const auto odd = hn::PromoteOddTo(dw, level);
     sum = hn::Add(sum, hn::Add(hn::WidenMulPairwiseAdd(dq, even, even),
