@@ -34,6 +34,10 @@ constexpr std::size_t kSlots = kTileTokens;
 // Sixteen accumulators need a register each, and some are needed beside them.
 constexpr int kRowsAtOnce = HWY_MAX_BYTES >= 64 ? 8 : 4;
 
+// Asks memory for a line that will be read soon. It may lie behind what is mapped. One line with
+// each that is read does well; many at once wait for each other (tried, see docs/performance.md).
+HWY_INLINE void ask_for(const std::uint8_t* line) { __builtin_prefetch(line); }
+
 HWY_INLINE auto broadcast_quad(const void* four_bytes) {
   std::int32_t word;
   std::memcpy(&word, four_bytes, sizeof(word));
@@ -49,6 +53,8 @@ HWY_INLINE void expand_tile(std::uint8_t flip, const std::uint8_t* HWY_RESTRICT 
                             std::size_t head_dim, std::size_t slot, const Store& store) {
   const Bytes db;
   const hn::Repartition<std::uint16_t, Bytes> dh;
+  const std::size_t ahead =
+      kChunkTiles * tile_code_bytes(kBits, static_cast<int>(head_dim));  // the next chunk
   auto table = hn::Zero(db);
   if constexpr (kBits != 8) {
     const auto* levels = reinterpret_cast<const std::uint8_t*>(lookup_table(kBits).data());
@@ -56,6 +62,7 @@ HWY_INLINE void expand_tile(std::uint8_t flip, const std::uint8_t* HWY_RESTRICT 
   }
   if constexpr (kBits == 8) {
     for (std::size_t quad = 0; quad < head_dim / 4; ++quad) {
+      if (slot == 0) ask_for(codes + quad * kGroupBytes + ahead);
       // A code is level + 128.
       const auto code = hn::LoadU(db, codes + quad * kGroupBytes + slot * 4);
       store(quad, hn::Xor(code, hn::Set(db, static_cast<std::uint8_t>(flip ^ 128U))));
@@ -63,6 +70,10 @@ HWY_INLINE void expand_tile(std::uint8_t flip, const std::uint8_t* HWY_RESTRICT 
   } else if constexpr (kBits == 3) {
     const std::uint8_t* HWY_RESTRICT high = codes + plane_bytes(2, static_cast<int>(head_dim));
     for (std::size_t start = 0; start < head_dim; start += 16) {
+      if (slot == 0) {
+        ask_for(codes + start / 16 * kGroupBytes + ahead);
+        if (start % 32 == 0) ask_for(high + start / 32 * kGroupBytes + ahead);
+      }
       auto low_bits = hn::BitCast(dh, hn::LoadU(db, codes + start / 16 * kGroupBytes + slot * 4));
       auto high_bits = hn::BitCast(dh, hn::LoadU(db, high + start / 32 * kGroupBytes + slot * 4));
       // The bit of the first quad becomes bit 2, where the code wants it.
@@ -80,7 +91,7 @@ HWY_INLINE void expand_tile(std::uint8_t flip, const std::uint8_t* HWY_RESTRICT 
     constexpr std::size_t kQuads = 8 / kBits;  // of a group
     constexpr std::uint8_t kMask = (1U << kBits) - 1U;
     for (std::size_t group = 0; group * kQuads < head_dim / 4; ++group) {
-      if (slot == 0) __builtin_prefetch(codes + group * kGroupBytes + 4096);
+      if (slot == 0) ask_for(codes + group * kGroupBytes + ahead);
       auto bits = hn::BitCast(dh, hn::LoadU(db, codes + group * kGroupBytes + slot * 4));
       for (std::size_t k = 0; k < kQuads; ++k) {
         const auto code = hn::And(hn::BitCast(db, bits), hn::Set(db, kMask));
@@ -204,6 +215,12 @@ void ScanChunkKernel(const ScanChunk& work) {
       for (int part = 0; part < work.n_parts; ++part) {
         DotRows dots = work.parts[part];
         dots.keys += tile * dots.tile_bytes;
+        if (work.key_bits == 8) {  // nothing was expanded
+          for (int line = 0; line < dots.n_channels / 4; ++line) {
+            ask_for(dots.keys + static_cast<std::size_t>(line) * kGroupBytes +
+                    kChunkTiles * key_tile);
+          }
+        }
         dots.dots += tile * kSlots;
         dots.n_tiles = 1;
         work.dot == nullptr ? DotRowsKernel(dots) : work.dot(dots);
