@@ -90,7 +90,8 @@ def kl_divergence(model_path, base, *arguments, scheme=None, n_tries=4):
 
 def libexec(program):
     """Programs of the packages that are not on the PATH, such as test-backend-ops."""
-    found = sorted(pathlib.Path("/usr/libexec").glob(f"*/*/{program}"))
+    # Of this machine: those of others may be installed beside them.
+    found = sorted(pathlib.Path("/usr/libexec").glob(f"{os.uname().machine}-*/*/{program}"))
     assert found, f"{program} is not installed under /usr/libexec"
     return found[0]
 

@@ -21,7 +21,7 @@ N_TOKENS_SHORT = 256  # the shortest context of libllama
 N_LAYERS, N_HEADS = 12, 8
 PLAIN_MIB = N_TOKENS * N_LAYERS * N_HEADS * 2 * 128 * 2 / 2**20
 
-# README.md says 1.94, 2.59, 3.88 and 5.12.
+# README.md says 1.91, 2.53, 3.88 and 5.12.
 AT_LEAST = {"turbo8": 1.9, "turbo8v4": 2.5, "turbo4": 3.8, "turbo3": 4.9}
 
 

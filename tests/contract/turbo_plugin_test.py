@@ -7,8 +7,6 @@ import unittest
 
 import stock
 
-KEY_BYTES = {"f16": 16, "turbo8": 8.25, "turbo8v4": 8.25, "turbo4": 4.125, "turbo3": 3.125}
-
 
 def devices(scheme):
     stdout, _ = stock.run("llama-bench", "--list-devices", scheme=scheme)

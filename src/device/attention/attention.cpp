@@ -231,6 +231,7 @@ class PieceAttention {
                            static_cast<std::size_t>(keys_.head_dim));
     std::memcpy(vector.data(), at<const float>(op_->src[0], row, head, piece_.stream),
                 vector.size_bytes());
+    is_number_[i] = std::ranges::all_of(vector, [](float x) { return std::isfinite(x); });
     if (keys_.cache == nullptr) return;
     for (std::size_t c = 0; const float centre : keys_.cache->centre(piece_.kv_head)) {
       centre_score_[i] += vector[c++] * centre;
@@ -246,7 +247,7 @@ class PieceAttention {
     const bool two = n_digits(keys_.bits) == 2;
     const float most = two ? kQueryMax2 : kQueryMax1;
     factor_[i] = peak / most;
-    const float per_step = peak > 0 ? most / peak : 0;
+    const float per_step = peak > 0 && is_number_[i] ? most / peak : 0;
     std::int8_t* high = digits_ + i * (two ? 2 : 1) * digit_stride_;
     std::int8_t* low = high + digit_stride_;
     std::memset(high, 0, digit_stride_ * (two ? 2 : 1));
@@ -254,7 +255,8 @@ class PieceAttention {
     std::fill_n(offsets, keys_.n_parts, 0);
     const auto part_channels = static_cast<std::size_t>(keys_.part_channels);
     for (std::size_t c = 0; c < vector.size(); ++c) {
-      const auto steps = static_cast<std::int32_t>(std::nearbyint(vector[c] * per_step));
+      const auto steps =
+          is_number_[i] ? static_cast<std::int32_t>(std::nearbyint(vector[c] * per_step)) : 0;
       // Keys are stored as level + 128.
       offsets[c / part_channels] -= 128 * steps;
       if (two) {
@@ -516,7 +518,9 @@ class PieceAttention {
       raise_max(q, sink);
       total = sum_[q] + std::exp2(sink - max_[q]);
     }
-    const float factor = total > 0 ? 1 / total : 0;
+    float factor = total > 0 ? 1 / total : 0;
+    // Integers cannot carry it: what is no number must not come out as an answer.
+    if (!is_number_[q]) factor = std::numeric_limits<float>::quiet_NaN();
     const std::span output(outputs_ + q * static_cast<std::size_t>(values_.head_dim),
                            static_cast<std::size_t>(values_.head_dim));
     for (float& value : output) value *= factor;
@@ -567,6 +571,7 @@ class PieceAttention {
   float slope_[kQueriesMax];
   float centre_score_[kQueriesMax];
   float factor_[kQueriesMax];
+  bool is_number_[kQueriesMax];
 };
 
 AmxShape amx_shape(const AttentionTask& task) {

@@ -124,6 +124,23 @@ class Attention : public testing::TestWithParam<Case> {
     return rows;
   }
 
+  void run() {
+    SharedPlan plan;
+    plan.reset(op_);
+    plan.make(case_.n_threads);
+    const AttentionTask task{.op = op_,
+                             .keys = find_cache(keys_),
+                             .values = find_cache(values_),
+                             .first_stream = 0,
+                             .plan = &plan};
+    {
+      std::vector<std::jthread> threads;
+      for (int i = 0; i < case_.n_threads; ++i) {
+        threads.emplace_back([&, i] { run_attention(task, i); });
+      }
+    }
+  }
+
   double slope(std::int64_t head) const {
     if (case_.max_bias == 0) return 1;
     return std::pow(2.0, -static_cast<double>(case_.max_bias) / static_cast<double>(case_.n_heads) *
@@ -194,20 +211,7 @@ class Attention : public testing::TestWithParam<Case> {
 TEST_P(Attention, IsTheTextbooks) {
   write_cache(keys_);
   write_cache(values_);
-  SharedPlan plan;
-  plan.reset(op_);
-  plan.make(case_.n_threads);
-  const AttentionTask task{.op = op_,
-                           .keys = find_cache(keys_),
-                           .values = find_cache(values_),
-                           .first_stream = 0,
-                           .plan = &plan};
-  {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < case_.n_threads; ++i) {
-      threads.emplace_back([&, i] { run_attention(task, i); });
-    }
-  }
+  run();
   const std::vector<float> keys = stored(keys_);
   const std::vector<float> values = stored(values_);
   const auto* result = static_cast<const float*>(op_->data);
@@ -222,6 +226,17 @@ TEST_P(Attention, IsTheTextbooks) {
       }
     }
   }
+}
+
+// As in stock: a model that computes nonsense must be seen to.
+TEST_P(Attention, WhatIsNoNumberStaysNone) {
+  write_cache(keys_);
+  write_cache(values_);
+  static_cast<float*>(query_->data)[3] = std::numeric_limits<float>::quiet_NaN();
+  run();
+  const auto* result = static_cast<const float*>(op_->data);
+  EXPECT_TRUE(std::isnan(result[0]));
+  EXPECT_TRUE(std::isfinite(result[case_.head_dim]));  // the next head
 }
 
 INSTANTIATE_TEST_SUITE_P(
