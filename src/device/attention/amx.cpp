@@ -1,6 +1,5 @@
 #include "device/attention/amx.h"
 
-#include <algorithm>
 #include <cstddef>
 
 #if defined(__x86_64__)
@@ -19,20 +18,16 @@ constexpr std::size_t kResultStride = kChunkTokens * sizeof(std::int32_t);
 
 #define SLIP_AMX __attribute__((target("amx-int8,amx-tile")))
 
-// Tile registers are not renamed: using one again waits for what used it before. Where keys and
-// values have as many rows and parts of 64 channels, both use all of them:
-//   results 0-3, rows 4 and 5, second operands 6 and 7
-// else keys have 0, 1, 4, 7 and values 2, 3, 5, 6 to themselves.
-bool is_uniform(const AmxShape& shape) {
-  return shape.key_rows == shape.value_rows && shape.key_part_channels > 32;
-}
-thread_local bool tiles_are_uniform = false;  // of this thread's AmxScope
-
+// Tile registers. Keys and values have their own, because their numbers of rows may differ. More of
+// them for either made no difference (docs/performance.md).
+//          results  rows  second operand
+//   keys     0       4     7
+//   values   2, 3    5     6
 struct TileConfig {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
   std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint16_t row_bytes[16] = {64, 0, 64, 64, 64, 64, 64, 64};  // 0: not used
   std::uint8_t n_rows[16] = {};
 };
 static_assert(sizeof(TileConfig) == 64);
@@ -41,7 +36,7 @@ TileConfig config_for(const AmxShape& shape) {
   TileConfig config;
   const auto key_rows = static_cast<std::uint8_t>(shape.key_rows);
   const auto value_rows = static_cast<std::uint8_t>(shape.value_rows);
-  config.n_rows[0] = config.n_rows[1] = config.n_rows[4] = key_rows;
+  config.n_rows[0] = config.n_rows[4] = key_rows;
   config.n_rows[2] = config.n_rows[3] = config.n_rows[5] = value_rows;
   const bool narrow = shape.key_part_channels <= 32;
   config.row_bytes[4] = narrow ? 32 : 64;
@@ -62,39 +57,6 @@ SLIP_AMX void configure(const TileConfig& config, unsigned char* saved) {
   _tile_loadconfig(&config);
 }
 
-// 128 channels of one tile of keys: half of them in each operand.
-SLIP_AMX void dot_128(const std::int8_t* rows, std::size_t row_stride, const std::uint8_t* keys,
-                      std::int32_t* dots) {
-  _tile_zero(0);
-  _tile_loadd(4, rows, row_stride);
-  _tile_loadd(6, keys, 64);
-  _tile_loadd(5, rows + 64, row_stride);
-  _tile_loadd(7, keys + 1024, 64);
-  _tile_dpbsud(0, 4, 6);
-  _tile_dpbsud(0, 5, 7);
-  _tile_stored(0, dots, kResultStride);
-}
-
-// Four blocks of 16 channels.
-SLIP_AMX void mix_4(const std::int8_t* values, std::int32_t* mixes, std::size_t stride) {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  _tile_loadd(6, values, 64);
-  _tile_loadd(7, values + 1024, 64);
-  _tile_dpbusd(0, 5, 6);
-  _tile_dpbusd(1, 5, 7);
-  _tile_loadd(6, values + 2048, 64);
-  _tile_loadd(7, values + 3072, 64);
-  _tile_dpbusd(2, 5, 6);
-  _tile_dpbusd(3, 5, 7);
-  _tile_stored(0, mixes, stride);
-  _tile_stored(1, mixes + 16, stride);
-  _tile_stored(2, mixes + 32, stride);
-  _tile_stored(3, mixes + 48, stride);
-}
-
 SLIP_AMX void put_back(const unsigned char* saved) {
   if (saved[0] == 0) {  // there was none
     _tile_release();
@@ -111,9 +73,7 @@ bool has_amx() {
 }
 
 AmxScope::AmxScope(bool enabled, const AmxShape& shape) : enabled_(enabled) {
-  if (!enabled_) return;
-  configure(config_for(shape), saved_);
-  tiles_are_uniform = is_uniform(shape);
+  if (enabled_) configure(config_for(shape), saved_);
 }
 
 AmxScope::~AmxScope() {
@@ -126,10 +86,6 @@ SLIP_AMX void amx_dot_rows(const DotRows& work) {
     std::int32_t* dots = work.dots + static_cast<std::ptrdiff_t>(row) * kChunkTokens;
     for (int tile = 0; tile < work.n_tiles; ++tile) {
       const std::uint8_t* keys = work.keys + static_cast<std::size_t>(tile) * work.tile_bytes;
-      if (tiles_are_uniform && work.n_channels == 128) {
-        dot_128(rows, work.row_stride, keys, dots + tile * kTileTokens);
-        continue;
-      }
       _tile_zero(0);
       for (int channel = 0; channel < work.n_channels; channel += 64) {
         _tile_loadd(4, rows + channel, work.row_stride);
@@ -149,11 +105,6 @@ SLIP_AMX void amx_mix_rows(const MixRows& work) {
     std::int32_t* mixes = work.mixes + static_cast<std::size_t>(row) * work.mix_stride;
     const std::int8_t* values = work.values;
     int block = 0;
-    for (; tiles_are_uniform && block + 4 <= work.n_blocks; block += 4) {
-      mix_4(values, mixes, stride);
-      values += 4 * kBlockBytes;
-      mixes += std::ptrdiff_t{4} * kTileTokens;
-    }
     for (; block + 2 <= work.n_blocks; block += 2) {
       _tile_zero(2);
       _tile_zero(3);

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "device/attention/amx.h"
+#include "device/attention/cache_side.h"
 #include "device/attention/chunk_kernels.h"
 #include "device/attention/kernel_choice.h"
 #include "device/attention/scratch.h"
@@ -60,55 +61,6 @@ float slope_of(float max_bias, std::int64_t head, std::int64_t n_heads) {
 std::size_t padded(std::size_t n, std::size_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
-
-// 64 tokens of one head of one stream.
-struct Chunk {
-  std::int64_t stream;
-  std::int64_t head;
-  int idx;
-  int n_tokens;
-  [[nodiscard]] int n_tiles() const { return (n_tokens + kTileTokens - 1) / kTileTokens; }
-};
-
-// One side of the cache of one layer, as the kernels want it.
-struct CacheSide {
-  CacheTensor* tensor;
-  const CompressedCache* cache;  // null: plain f16 rows
-  int head_dim;
-  int bits = 0;
-  int n_parts = 1;  // of a vector, with a scale each
-  int part_channels = 0;
-
-  CacheSide(CacheTensor* side, int dim) : tensor(side), cache(side->compressed()), head_dim(dim) {
-    if (cache == nullptr) return;
-    bits = cache->shape().bits;
-    n_parts = n_scales(side->side(), bits, dim);
-    part_channels = channels_per_scale(side->side(), bits, dim);
-  }
-
-  [[nodiscard]] int channels_of_part(int part) const {
-    return std::min(part_channels, head_dim - part * part_channels);
-  }
-  [[nodiscard]] std::int64_t first_tile(const Chunk& chunk) const {
-    return static_cast<std::int64_t>(chunk.idx) * kChunkTiles;
-  }
-  [[nodiscard]] const std::uint8_t* codes(const Chunk& chunk) const {
-    return cache->codes(chunk.stream, chunk.head, first_tile(chunk)).data();
-  }
-  [[nodiscard]] const std::uint16_t* scales(const Chunk& chunk) const {
-    return cache->scales(chunk.stream, chunk.head, first_tile(chunk)).data();
-  }
-  [[nodiscard]] const std::uint16_t* plain_rows(const Chunk& chunk) const {
-    const std::int64_t row =
-        chunk.stream * tensor->n_cells() + static_cast<std::int64_t>(chunk.idx) * kChunkTokens;
-    return reinterpret_cast<const std::uint16_t*>(tensor->plain() + static_cast<std::size_t>(row) *
-                                                                        tensor->row_bytes()) +
-           chunk.head * head_dim;
-  }
-  [[nodiscard]] std::size_t plain_stride() const {
-    return tensor->row_bytes() / sizeof(std::uint16_t);
-  }
-};
 
 // What a thread needs beside the stack, kept from call to call.
 struct Workspace {
@@ -271,6 +223,8 @@ class PieceAttention {
 
   // --- one chunk
 
+  [[nodiscard]] bool on_amx(int n_rows) const { return with_amx_ && n_rows >= kRowsForAmx; }
+
   // Queries next to each other that see something of a chunk.
   struct Run {
     std::size_t first;
@@ -352,7 +306,7 @@ class PieceAttention {
       for (int part = 0; part < keys_.n_parts; ++part) parts[part] = dots_of(runs_[0], part);
       work.parts = parts;
       work.n_parts = keys_.n_parts;
-      work.dot = with_amx_ && parts[0].n_rows >= kRowsForAmx ? amx_dot_rows : nullptr;
+      work.dot = on_amx(parts[0].n_rows) ? amx_dot_rows : nullptr;
       key_scales_ = load_scales_of(keys_, chunk, space_.key_scales);
     }
     if (values_.cache != nullptr) {
@@ -389,7 +343,7 @@ class PieceAttention {
     for (int part = 0; part < keys_.n_parts; ++part) {
       DotRows work = dots_of(run, part);
       work.n_tiles = chunk.n_tiles();
-      with_amx_&& work.n_rows >= kRowsForAmx ? amx_dot_rows(work) : dot_rows(work);
+      on_amx(work.n_rows) ? amx_dot_rows(work) : dot_rows(work);
     }
   }
 
@@ -448,7 +402,7 @@ class PieceAttention {
                          .n_rows = static_cast<int>(n) * digits,
                          .mixes = products_,
                          .mix_stride = static_cast<std::size_t>(n_channels)};
-      with_amx_&& work.n_rows >= kRowsForAmx ? amx_mix_rows(work) : mix_rows(work);
+      on_amx(work.n_rows) ? amx_mix_rows(work) : mix_rows(work);
       add_mixes({.mixes = products_,
                  .mix_stride = work.mix_stride,
                  .n_digits = digits,

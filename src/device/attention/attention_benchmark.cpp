@@ -23,8 +23,6 @@
 
 #include "device/attention/attention.h"
 #include "device/attention/kernel_choice.h"
-#include "device/codec/codec_kernels.h"
-#include "device/codec/vector_codec.h"
 #include "device/graph/binding.h"
 #include "device/kv_buffer/kv_buffer.h"
 

@@ -22,9 +22,8 @@ void disable_better_than(std::int64_t target) { hwy::DisableTargets(target - 1);
 }  // namespace
 
 Result<void> limit_kernels(std::string_view name) {
-  if (name == "amx") return {};
-  amx_allowed() = false;
-  if (name == "avx512" || name == "neon") return {};
+  amx_allowed() = name == "amx";
+  if (name == "amx" || name == "avx512" || name == "neon") return {};
   if (name == "avx2") {
     disable_better_than(HWY_AVX2);
     return {};

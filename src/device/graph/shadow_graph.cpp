@@ -246,7 +246,8 @@ void ShadowGraph::run_write(ggml_tensor* /*result*/, int thread_idx, int n_threa
   const auto& write = *static_cast<const WriteTask*>(task);
   CompressedCache& cache = *write.cache->compressed();
   const std::int64_t n_heads = cache.shape().n_heads;
-  std::vector<float> vector(static_cast<std::size_t>(cache.shape().head_dim));
+  std::array<float, Rotation::kDimMax> memory;
+  const std::span vector(memory.data(), static_cast<std::size_t>(cache.shape().head_dim));
   for (std::int64_t i = 0; i < write.op->src[0]->ne[1]; ++i) {
     const std::int64_t row = index_at(write.op->src[1], i);
     const std::int64_t tile = row / write.cache->n_cells() * cache.shape().n_tiles() +

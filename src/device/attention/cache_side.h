@@ -1,0 +1,64 @@
+// CacheSide: the keys or the values of one layer, as the kernels of attention want them: where a
+// chunk's codes and scales lie, or its plain rows.
+//
+// Threads: reading is thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "device/attention/chunk_kernels.h"
+#include "device/kv_buffer/cache_tensor.h"
+
+namespace slipstream::turbo {
+
+// 64 tokens of one head of one stream.
+struct Chunk {
+  std::int64_t stream;
+  std::int64_t head;
+  int idx;
+  int n_tokens;
+  [[nodiscard]] int n_tiles() const { return (n_tokens + kTileTokens - 1) / kTileTokens; }
+};
+
+// One side of the cache of one layer, as the kernels want it.
+struct CacheSide {
+  CacheTensor* tensor;
+  const CompressedCache* cache;  // null: plain f16 rows
+  int head_dim;
+  int bits = 0;
+  int n_parts = 1;  // of a vector, with a scale each
+  int part_channels = 0;
+
+  CacheSide(CacheTensor* side, int dim) : tensor(side), cache(side->compressed()), head_dim(dim) {
+    if (cache == nullptr) return;
+    bits = cache->shape().bits;
+    n_parts = n_scales(side->side(), bits, dim);
+    part_channels = channels_per_scale(side->side(), bits, dim);
+  }
+
+  [[nodiscard]] int channels_of_part(int part) const {
+    return std::min(part_channels, head_dim - part * part_channels);
+  }
+  [[nodiscard]] std::int64_t first_tile(const Chunk& chunk) const {
+    return static_cast<std::int64_t>(chunk.idx) * kChunkTiles;
+  }
+  [[nodiscard]] const std::uint8_t* codes(const Chunk& chunk) const {
+    return cache->codes(chunk.stream, chunk.head, first_tile(chunk)).data();
+  }
+  [[nodiscard]] const std::uint16_t* scales(const Chunk& chunk) const {
+    return cache->scales(chunk.stream, chunk.head, first_tile(chunk)).data();
+  }
+  [[nodiscard]] const std::uint16_t* plain_rows(const Chunk& chunk) const {
+    const std::int64_t row =
+        chunk.stream * tensor->n_cells() + static_cast<std::int64_t>(chunk.idx) * kChunkTokens;
+    return reinterpret_cast<const std::uint16_t*>(tensor->plain() + static_cast<std::size_t>(row) *
+                                                                        tensor->row_bytes()) +
+           chunk.head * head_dim;
+  }
+  [[nodiscard]] std::size_t plain_stride() const {
+    return tensor->row_bytes() / sizeof(std::uint16_t);
+  }
+};
+
+}  // namespace slipstream::turbo
