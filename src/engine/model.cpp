@@ -1,0 +1,159 @@
+#include "engine/model.h"
+
+#include <ggml-backend.h>
+
+#include <algorithm>
+#include <array>
+#include <format>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "engine/llama_log.h"
+
+namespace slipstream {
+namespace {
+
+using OpenTurbo = ggml_backend_dev_t (*)(const char* scheme);
+
+void load_backends_once() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    redirect_llama_log();
+    ggml_backend_load_all();
+  });
+}
+
+std::string because(std::string_view what) {
+  const std::string complaint = take_llama_complaint();
+  return complaint.empty() ? std::string(what) : std::format("{}: {}", what, complaint);
+}
+
+// The scheme belongs to the device, of which there is one: a process has one compressed scheme.
+Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options) {
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
+  static ggml_backend_reg_t reg = nullptr;  // ggml keeps what it has loaded
+  if (reg == nullptr) reg = ggml_backend_load(options.plugin.c_str());
+  if (reg == nullptr) {
+    return fail(Code::kUnsupported,
+                because(std::format("ggml refuses the plugin {}", options.plugin.string())));
+  }
+  // get_proc_address gives a void*; it is a function.
+  const auto open =
+      reinterpret_cast<OpenTurbo>(ggml_backend_reg_get_proc_address(reg, "ggml_turbo_open"));
+  ggml_backend_dev_t device = open == nullptr ? nullptr : open(options.kv.c_str());
+  if (device == nullptr) {
+    return fail(Code::kInvalidArgument, because(std::format("no KV scheme {}", options.kv)));
+  }
+  return device;
+}
+
+struct KvTypes {
+  ggml_type keys;
+  ggml_type values;
+};
+
+// "q8_0", or "q8_0/q4_0" for keys and values.
+Result<KvTypes> stock_types(std::string_view kv) {
+  constexpr std::array kKnown = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16,
+                                 GGML_TYPE_Q8_0, GGML_TYPE_Q5_1, GGML_TYPE_Q5_0,
+                                 GGML_TYPE_Q4_1, GGML_TYPE_Q4_0, GGML_TYPE_IQ4_NL};
+  const auto find = [&](std::string_view name) -> std::optional<ggml_type> {
+    const auto* found = std::ranges::find(kKnown, name, ggml_type_name);
+    return found == kKnown.end() ? std::nullopt : std::optional(*found);
+  };
+  const std::size_t slash = kv.find('/');
+  const auto keys = find(kv.substr(0, slash));
+  const auto values = slash == std::string_view::npos ? keys : find(kv.substr(slash + 1));
+  if (!keys || !values) {
+    return fail(
+        Code::kInvalidArgument,
+        std::format(
+            "no KV scheme {}: there are turbo8, turbo8v4, turbo4, turbo3 and llama.cpp's own "
+            "f16, q8_0, q4_0",
+            kv));
+  }
+  return KvTypes{.keys = *keys, .values = *values};
+}
+
+bool report_progress(float progress, void* user_data) noexcept {
+  try {
+    return (*static_cast<const std::function<bool(float)>*>(user_data))(progress);
+  } catch (...) {
+    return false;
+  }
+}
+
+int threads_of(const ModelOptions& options) {
+  if (options.n_threads > 0) return options.n_threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+llama_context_params context_params(const ModelOptions& options, const KvTypes& types) {
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = static_cast<std::uint32_t>(options.n_cells);
+  // One batch is one graph: a step is over when its batch is.
+  params.n_batch = params.n_ubatch = static_cast<std::uint32_t>(options.n_step_tokens_max);
+  params.n_seq_max = static_cast<std::uint32_t>(options.n_sequences_max);
+  params.n_outputs_max =
+      static_cast<std::uint32_t>(std::min(options.n_outputs_max, options.n_step_tokens_max));
+  params.n_threads = params.n_threads_batch = threads_of(options);
+  params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  params.type_k = types.keys;
+  params.type_v = types.values;
+  params.embeddings = options.embeddings;
+  params.kv_unified = true;  // sequences share cells
+  params.swa_full = true;    // a prefix can be taken over at any length
+  params.no_perf = true;
+  return params;
+}
+
+}  // namespace
+
+Result<Model> Model::load(const ModelOptions& options) {
+  SLIP_CHECK(options.n_cells > 0 && options.n_sequences_max > 0, "a context for nothing");
+  load_backends_once();
+  (void)take_llama_complaint();
+  const bool is_turbo = options.kv.starts_with("turbo");
+  const Result<KvTypes> types =
+      is_turbo ? KvTypes{GGML_TYPE_F16, GGML_TYPE_F16} : stock_types(options.kv);
+  if (!types) return std::unexpected(types.error());
+  std::error_code error;
+  if (!std::filesystem::exists(options.path, error)) {
+    return fail(Code::kNotFound, std::format("there is no model {}", options.path.string()));
+  }
+
+  llama_model_params params = llama_model_default_params();
+  std::array<ggml_backend_dev_t, 2> devices = {};  // ends with null
+  if (is_turbo) {
+    const Result<ggml_backend_dev_t> turbo = open_turbo(options);
+    if (!turbo) return std::unexpected(turbo.error());
+    devices[0] = *turbo;
+    params.devices = devices.data();
+  }
+  bool was_cancelled = false;
+  const std::function<bool(float)> progress = [&](float done) {
+    was_cancelled = options.on_progress && !options.on_progress(done);
+    return !was_cancelled;
+  };
+  params.progress_callback = report_progress;
+  params.progress_callback_user_data = const_cast<std::function<bool(float)>*>(&progress);
+
+  llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));
+  if (was_cancelled) return fail(Code::kCancelled, "loading was given up");
+  if (model == nullptr) {
+    return fail(Code::kUnsupported, because(std::format("cannot load {}", options.path.string())));
+  }
+  llama_context_ptr context(llama_init_from_model(model.get(), context_params(options, *types)));
+  if (context == nullptr) {
+    return fail(Code::kOutOfMemory, because(std::format("no context of {} tokens with {} KV",
+                                                        options.n_cells, options.kv)));
+  }
+  return Model(std::move(model), std::move(context));
+}
+
+}  // namespace slipstream

@@ -1,0 +1,57 @@
+// Model: the weights and one context on them, with the KV cache in the scheme that was asked for.
+//
+// A turbo... scheme needs our plugin, which is loaded into ggml's registry like any backend; with a
+// stock type (f16, q8_0, q4_0) it is not even looked for. The KV cache is unified: sequences may
+// share cells. What the turbo device cannot compress stays f16 and correct.
+//
+// Threads: owned by one thread at a time; vocabulary-only calls on model() are thread-safe.
+// Errors:  load(): kNotFound, kUnsupported, kOutOfMemory with what libllama said, kCancelled.
+#pragma once
+
+#include <llama-cpp.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+
+namespace slipstream {
+
+struct ModelOptions {
+  std::filesystem::path path;
+  std::string kv = "f16";
+  std::filesystem::path plugin;  // for turbo...
+  int n_cells = 4096;
+  int n_sequences_max = 1;  // ids
+  int n_step_tokens_max = 512;
+  int n_outputs_max = 1;  // tokens of a step whose logits are wanted
+  int n_threads = 0;      // 0: one per core
+  bool embeddings = false;
+  // From 0 to 1 while weights are read. False gives up.
+  std::function<bool(float)> on_progress;
+};
+
+class Model {
+ public:
+  [[nodiscard]] static Result<Model> load(const ModelOptions& options);
+
+  [[nodiscard]] llama_model* model() const { return model_.get(); }
+  [[nodiscard]] llama_context* context() const { return context_.get(); }
+  [[nodiscard]] const llama_vocab* vocab() const { return llama_model_get_vocab(model_.get()); }
+  // Cells of the KV cache: libllama may round the number up.
+  [[nodiscard]] int n_cells() const { return static_cast<int>(llama_n_ctx(context_.get())); }
+  // A model whose state cannot be cut at any token (Mamba, RWKV, and hybrids with them).
+  [[nodiscard]] bool has_recurrent_state() const {
+    return llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
+  }
+
+ private:
+  Model(llama_model_ptr model, llama_context_ptr context)
+      : model_(std::move(model)), context_(std::move(context)) {}
+
+  llama_model_ptr model_;
+  llama_context_ptr context_;  // before the model in destruction
+};
+
+}  // namespace slipstream

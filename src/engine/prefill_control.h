@@ -1,0 +1,35 @@
+// PrefillControl: how many tokens of prompts may go into a step in which others generate.
+//
+// What a user of a stream feels is the time between two tokens, which is the time of a step. So the
+// chunk is chosen by time: a step with prompts in it takes about kStretch times one without. Both
+// times are learnt from the steps themselves, since they depend on model, depth, batch and machine;
+// every kProbeEvery-th step beside a waiting prompt runs without it, or the first would go out of
+// date.
+//
+// Threads: thread-compatible. Errors: none. No clock: the caller measures.
+#pragma once
+
+namespace slipstream {
+
+class PrefillControl {
+ public:
+  // Of the time between tokens. 3 is what we promise at the 99th percentile; noise needs the rest.
+  static constexpr double kStretch = 2;
+  static constexpr int kProbeEvery = 32;
+  static constexpr int kTokensMin = 4;  // however slow: a prompt has to end
+
+  explicit PrefillControl(int n_step_tokens_max);
+
+  // For the next step, if others generate in it.
+  [[nodiscard]] int n_tokens_max() const;
+  // What a step took, with so many tokens of prompts in it and so many sequences that generated.
+  void observe(int n_prompt_tokens, int n_generating, double seconds);
+
+ private:
+  int n_step_tokens_max_;
+  double generate_seconds_ = 0;  // of a step without prompts; 0: not known yet
+  double token_seconds_ = 0;     // that a prompt's token adds; 0: not known yet
+  int n_since_probe_ = 0;
+};
+
+}  // namespace slipstream
