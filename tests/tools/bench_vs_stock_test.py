@@ -88,6 +88,24 @@ class BenchVsStock(unittest.TestCase):
             self.assertEqual(run["command"][run["command"].index("-t") + 1], "2,1")
             self.assertEqual(len(run["speeds"]["decode"]), 1)
 
+    def test_a_depth_filled_once_serves_every_arm_and_every_later_run(self):
+        path = self.folder / "speed.json"
+        for _ in range(2):
+            result = bench_vs_stock("--arms", "turbo4", "--depths", "0,256", "--workloads",
+                                    "decode,prefill", "--samples", 2, "--states", self.folder,
+                                    "--json", path)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            states = {state: state.stat().st_mtime_ns for state in self.folder.glob("*.state")}
+            self.assertEqual([state.name.endswith("-256.state") for state in states], [True])
+        for state, written in states.items():
+            self.assertLess(written, path.stat().st_mtime_ns - 10**9, "it was made again")
+        found = json.loads(path.read_text())
+        self.assertEqual([(cell["workload"], cell["depth"]) for cell in found["cells"]],
+                         [("decode", 0), ("decode", 256), ("prefill", 0), ("prefill", 256)])
+        for cell in found["cells"]:
+            self.assertEqual({arm: figures["n"] for arm, figures in cell["arms"].items()},
+                             {"f16": 2, "turbo4": 2})
+
     def test_what_cannot_be_measured_is_an_error_before_any_figure(self):
         no_plugin = self.folder / "no-plugin.so"
         no_plugin.write_text("not a library")
@@ -100,6 +118,8 @@ class BenchVsStock(unittest.TestCase):
                 (["--env", "turbo3:KEY=VALUE"], "--env turbo3:KEY=VALUE"),
                 (["--model", self.folder / "none.gguf"], "none.gguf"),
                 (["--repeats", 0], "counts begin at 1"),
+                (["--states", self.folder / "none"], "--states: there is no folder"),
+                (["--states", self.folder, "--arms", "q8_0"], "--states: llama.cpp restores"),
                 (["--json", self.folder / "none" / "speed.json"], "there is no folder"),
                 (["--check", self.bounds(("decode", 512, "turbo4", 1))], "is not measured by")):
             result = bench_vs_stock("--arms", "turbo4", "--depths", "0", *arguments)

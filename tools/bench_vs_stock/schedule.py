@@ -2,10 +2,11 @@
 
 import datetime
 import os
+import pathlib
 import statistics
 import sys
 
-from bench_vs_stock import programs, report
+from bench_vs_stock import programs, report, server
 from bench_vs_stock.arms import Arm
 
 DEEP = 8192  # from this depth on few tokens take long enough to be timed
@@ -25,7 +26,8 @@ def plan(arms: list[Arm], depths: list[int], workloads: list[str], n_repeats: in
     return steps
 
 
-def measure(steps: list[dict], setup: programs.Setup, runs: list[dict]) -> None:
+def measure(steps: list[dict], setup: programs.Setup, runs: list[dict],
+            states: pathlib.Path | None = None) -> None:
     """Runs the steps and appends to runs, so that a caller has those before a failure."""
     for number, step in enumerate(steps, start=1):
         arm, depth, n_tokens = step["arm"], step["depth"], step["n_tokens"]
@@ -33,6 +35,8 @@ def measure(steps: list[dict], setup: programs.Setup, runs: list[dict]) -> None:
               f"{report.depth_name(depth)}, {arm.name}", end="", file=sys.stderr, flush=True)
         if step["workloads"] == ["batch"]:
             done, speeds = programs.batched_bench(arm, setup, depth, n_tokens)
+        elif states:
+            done, speeds = server.bench(arm, setup, step["workloads"], depth, n_tokens, states)
         else:
             done, speeds = programs.bench(arm, setup, step["workloads"], depth, n_tokens)
         runs.append({**step, "arm": arm.name, "speeds": speeds, "seconds": done.seconds,

@@ -1,5 +1,7 @@
 #include "device/codec/tile.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace slipstream::turbo {
@@ -14,7 +16,7 @@ struct Place {
 
 // A word of a slot holds 32 / plane_bits positions: position 4k + j in byte j, from bit k * bits
 // up.
-Place place(int plane_bits, int slot, int position) {
+constexpr Place place(int plane_bits, int slot, int position) {
   const int per_word = 32 / plane_bits;
   const int in_word = position % per_word;
   return {.byte = static_cast<std::size_t>(position / per_word) * kGroupBytes +
@@ -32,10 +34,18 @@ void put_bits(std::span<std::uint8_t> plane, int plane_bits, int slot, int posit
       static_cast<std::uint8_t>(rest | ((value << static_cast<unsigned>(at.shift)) & mask));
 }
 
-unsigned get_bits(std::span<const std::uint8_t> plane, int plane_bits, int slot, int position) {
-  const Place at = place(plane_bits, slot, position);
-  return (static_cast<unsigned>(plane[at.byte]) >> static_cast<unsigned>(at.shift)) &
-         ((1U << static_cast<unsigned>(plane_bits)) - 1U);
+// The width is known to the compiler: saving a cache reads every token of it this way.
+template <int kPlaneBits>
+void get_plane(std::span<const std::uint8_t> plane, Side side, int token, unsigned shift,
+               std::span<std::uint8_t> codes) {
+  constexpr unsigned kMask = (1U << static_cast<unsigned>(kPlaneBits)) - 1U;
+  for (std::size_t channel = 0; channel < codes.size(); ++channel) {
+    const auto [slot, position] = place_in_tile(side, token, static_cast<int>(channel));
+    const Place at = place(kPlaneBits, slot, position);
+    const unsigned code =
+        (static_cast<unsigned>(plane[at.byte]) >> static_cast<unsigned>(at.shift)) & kMask;
+    codes[channel] = static_cast<std::uint8_t>(codes[channel] | (code << shift));
+  }
 }
 
 }  // namespace
@@ -60,13 +70,14 @@ void TileLayout::put(std::span<std::uint8_t> tile, int token,
 
 void TileLayout::get(std::span<const std::uint8_t> tile, int token,
                      std::span<std::uint8_t> codes) const {
-  const int low_bits = bits_ == 3 ? 2 : bits_;
-  const std::span high_plane = tile.subspan(plane_bytes(low_bits, head_dim_));
-  for (int channel = 0; channel < head_dim_; ++channel) {
-    const auto [slot, position] = place_in_tile(side_, token, channel);
-    unsigned code = get_bits(tile, low_bits, slot, position);
-    if (bits_ == 3) code |= get_bits(high_plane, 1, slot, position) << 2U;
-    codes[static_cast<std::size_t>(channel)] = static_cast<std::uint8_t>(code);
+  std::ranges::fill(codes, std::uint8_t{0});
+  switch (bits_) {
+    case 2: return get_plane<2>(tile, side_, token, 0, codes);
+    case 3:
+      get_plane<2>(tile, side_, token, 0, codes);
+      return get_plane<1>(tile.subspan(plane_bytes(2, head_dim_)), side_, token, 2, codes);
+    case 4: return get_plane<4>(tile, side_, token, 0, codes);
+    default: return get_plane<8>(tile, side_, token, 0, codes);
   }
 }
 

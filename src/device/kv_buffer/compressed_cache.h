@@ -46,9 +46,9 @@ class CompressedCache {
   [[nodiscard]] const TileLayout& layout() const { return layout_; }
   [[nodiscard]] const Rotation& rotation() const { return rotation_; }
 
-  // Shows rows before they are written, while the centre is still open: it becomes their mean, and
-  // the rows seen before are written again. Afterwards does nothing. `rows` is n x n_heads *
-  // head_dim. Rows written without being shown need a centre that does not move any more: close it
+  // Shows rows before they are written, while the centre is still open: it becomes their mean now
+  // and then, and the rows seen before are written again. Afterwards does nothing. `rows` is
+  // n x n_heads * head_dim. Rows written without being shown need a centre that does not move any more: close it
   // first.
   [[nodiscard]] bool is_centre_open() const { return is_centre_open_; }
   void observe(std::span<const std::int64_t> row_idx, std::span<const float> rows);
