@@ -14,6 +14,31 @@ struct Limits {
   std::size_t small_file_bytes_max = std::size_t{1} << 20;
   // A longer log line is cut and says so (log.h): one huge value must not fill a disk.
   std::size_t log_line_bytes_max = std::size_t{16} << 10;
+
+  // A longer prompt is refused before it is tokenized (vocabulary.h): some of libllama's tokenizers
+  // take a second per megabyte, and a context of a million tokens is about 4 MB of text.
+  std::size_t text_bytes_max = std::size_t{16} << 20;
+  // A request with more, or longer, stop strings is refused (text_stream.h): each costs a
+  // comparison per byte, and its length is what a client's text may lag behind.
+  std::size_t stops_max = 16;
+  std::size_t stop_bytes_max = std::size_t{1} << 10;
+
+  // Sampling parameters past these are refused (sampling_params.h). Penalties keep so many tokens
+  // per sequence, and each breaker of DRY is looked for in the whole vocabulary.
+  std::size_t penalty_window_max = std::size_t{1} << 20;
+  std::size_t dry_breakers_max = 16;
+  std::size_t logit_biases_max = std::size_t{1} << 16;
+  int top_logprobs_max = 100;
+
+  // A larger grammar is refused (grammar.h). A repetition counts as often as it repeats.
+  std::size_t grammar_bytes_max = std::size_t{256} << 10;
+  std::size_t grammar_symbols_max = std::size_t{1} << 18;
+  std::size_t grammar_nesting_max = 128;
+  // A grammar that needs more than this for one token fails its request (grammar_matcher.h): it is
+  // so ambiguous that the ways to read the answer multiply. Inside a string of JSON, where nearly
+  // every token is allowed, looking at all 50,000 of GPT-2 takes half a million steps.
+  std::size_t grammar_steps_max = std::size_t{1} << 23;
+  std::size_t grammar_nodes_max = std::size_t{1} << 20;
 };
 
 inline constexpr Limits kLimits{};

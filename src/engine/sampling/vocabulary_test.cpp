@@ -1,0 +1,109 @@
+#include "engine/sampling/vocabulary.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/limits.h"
+#include "engine/sampling/test_model.h"
+#include "engine/sampling/utf8.h"
+
+namespace slipstream {
+namespace {
+
+std::string text_of(const std::vector<Token>& tokens, bool special) {
+  std::string text;
+  for (const Token token : tokens) text += needle_vocabulary().piece(token, special);
+  return text;
+}
+
+std::vector<Token> tokens_of(std::string_view text, bool parse_special = false) {
+  Result<std::vector<Token>> tokens = needle_vocabulary().tokenize(text, false, parse_special);
+  EXPECT_TRUE(tokens.has_value());
+  return std::move(*tokens);
+}
+
+TEST(Vocabulary, KnowsItsTokens) {
+  const Vocabulary& vocabulary = needle_vocabulary();
+  EXPECT_EQ(vocabulary.n_tokens(), 2048);
+  EXPECT_FALSE(vocabulary.contains(-1));
+  EXPECT_TRUE(vocabulary.contains(2047));
+  EXPECT_FALSE(vocabulary.contains(2048));
+  ASSERT_TRUE(vocabulary.bos() && vocabulary.eos());
+  EXPECT_EQ(vocabulary.piece(*vocabulary.bos(), true), "<|endoftext|>");
+  EXPECT_EQ(vocabulary.piece(*vocabulary.eos(), true), "<|im_end|>");
+  EXPECT_TRUE(vocabulary.is_end(*vocabulary.eos()));
+  EXPECT_FALSE(vocabulary.is_end(0));
+}
+
+TEST(Vocabulary, ControlTokensAreTextOnlyWhereAsked) {
+  EXPECT_EQ(tokens_of("<|im_end|>", true), std::vector<Token>{*needle_vocabulary().eos()});
+  EXPECT_GT(tokens_of("<|im_end|>", false).size(), 1U);
+  EXPECT_EQ(text_of(tokens_of("a<|im_end|>b", true), true), "a<|im_end|>b");
+  EXPECT_EQ(text_of(tokens_of("a<|im_end|>b", true), false), "ab");
+}
+
+TEST(Vocabulary, PiecesAreNeverCut) {
+  const Vocabulary& vocabulary = needle_vocabulary();
+  std::size_t n_longest = 0;
+  for (Token token = 0; token < vocabulary.n_tokens(); ++token) {
+    n_longest = std::max(n_longest, vocabulary.piece(token, true).size());
+  }
+  EXPECT_EQ(n_longest, std::string_view("--------------------------------").size());
+  EXPECT_EQ(tokens_of(std::string(32, '-')).size(), 1U);
+}
+
+TEST(Vocabulary, NulIsAByteLikeAnyOther) {
+  const std::string text("a\0b\0", 4);
+  EXPECT_EQ(text_of(tokens_of(text), true), text);
+  EXPECT_TRUE(tokens_of("").empty());
+}
+
+TEST(Vocabulary, RefusesTextsThatAreTooLong) {
+  const std::string text(kLimits.text_bytes_max + 1, 'a');
+  const auto tokens = needle_vocabulary().tokenize(text, true, true);
+  EXPECT_EQ(tokens.error().message, "a text of 16777217 bytes is longer than the 16777216 allowed");
+}
+
+TEST(Vocabulary, TokenizesLongTexts) {
+  const std::string text(1'000'000, 'a');
+  EXPECT_EQ(text_of(tokens_of(text), true).size(), text.size());
+}
+
+RC_GTEST_PROP(Vocabulary, PiecesGiveBackTheText, (const std::string& bytes)) {
+  std::string text;
+  append_repaired_utf8(text, bytes);
+  RC_ASSERT(text_of(tokens_of(text), true) == text);
+}
+
+TEST(Vocabulary, SortedPiecesAreAllButTheEndsInTheOrderOfTheirBytes) {
+  const TokenPieces& pieces = needle_vocabulary().pieces();
+  EXPECT_EQ(pieces.n_tokens(), 2048U);
+  EXPECT_EQ(pieces.ends().size(), 2U);
+  EXPECT_TRUE(std::ranges::is_sorted(pieces.sorted(), {},
+                                     [&pieces](Token token) { return pieces.piece(token); }));
+  for (const Token token : pieces.sorted()) {
+    ASSERT_EQ(pieces.piece(token), needle_vocabulary().piece(token, true));
+    ASSERT_FALSE(pieces.is_end(token));
+  }
+}
+
+TEST(Vocabulary, ManyThreadsMayUseIt) {
+  Result<Vocabulary> vocabulary = Vocabulary::create(needle_model());
+  ASSERT_TRUE(vocabulary.has_value());
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&vocabulary] {
+      for (int round = 0; round < 50; ++round) {
+        EXPECT_EQ(vocabulary->tokenize("the needle is here", true, true)->size(),
+                  tokens_of("the needle is here").size());
+        EXPECT_EQ(vocabulary->pieces().piece(0), "!");
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace slipstream
