@@ -13,6 +13,7 @@ namespace slipstream {
 using Token = std::int32_t;      // llama_token, without its header
 using SeqId = std::int32_t;      // llama_seq_id
 using RequestId = std::int64_t;  // never used twice in a process
+using Salt = std::uint64_t;      // of a tenant: what is computed for one is never shown to another
 
 enum class FinishReason {
   kStop,       // the model ended its answer, or a stop string was met
