@@ -99,8 +99,9 @@ llama_context_params context_params(const ModelOptions& options, const KvTypes& 
   // One batch is one graph: a step is over when its batch is.
   params.n_batch = params.n_ubatch = static_cast<std::uint32_t>(options.n_step_tokens_max);
   params.n_seq_max = static_cast<std::uint32_t>(options.n_sequences_max);
+  // libllama aborts below the number of sequences.
   params.n_outputs_max =
-      static_cast<std::uint32_t>(std::min(options.n_outputs_max, options.n_step_tokens_max));
+      static_cast<std::uint32_t>(std::max(options.n_outputs_max, options.n_sequences_max));
   params.n_threads = params.n_threads_batch = threads_of(options);
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
   params.type_k = types.keys;

@@ -136,7 +136,10 @@ class Planner {
   };
 
   int prefill(Prompt& prompt, int n_tokens_max) {
-    const int n = std::min({prompt.n_pending, n_tokens_max, n_cells_});
+    int n = std::min({prompt.n_pending, n_tokens_max, n_cells_});
+    if (const int stops_at = prompt.sequence->stops_at; prompt.n_computed < stops_at) {
+      n = std::min(n, stops_at - prompt.n_computed - prompt.n_given);
+    }
     prompt.n_given += n;
     prompt.n_pending -= n;
     n_cells_ -= n;
@@ -181,17 +184,25 @@ int SchedulerState::n_running() const {
   return static_cast<int>(std::ranges::count_if(sequences, &Sequence::is_running));
 }
 
-Result<void> submit(SchedulerState& state, RequestId id, std::string client, int n_prompt,
-                    int n_tokens_max) {
-  if (n_prompt < 1) return fail(Code::kInvalidArgument, "the prompt is empty");
+Result<void> check_size(int n_cells, std::size_t n_prompt, int n_tokens_max) {
+  if (n_prompt == 0) return fail(Code::kInvalidArgument, "the prompt is empty");
   if (n_tokens_max < 0) return fail(Code::kInvalidArgument, "fewer than 0 tokens are asked for");
-  // The last token that is generated is never computed. Not written as a sum, which may overflow.
-  if (n_prompt > state.limits.n_cells || n_tokens_max - 1 > state.limits.n_cells - n_prompt) {
+  // The last token that is generated is never computed.
+  const std::size_t n_computed = n_prompt + static_cast<std::size_t>(std::max(n_tokens_max - 1, 0));
+  if (n_computed > static_cast<std::size_t>(n_cells)) {
     return fail(
         Code::kInvalidArgument,
         std::format("a prompt of {} tokens and {} to generate do not fit in a context of {}",
-                    n_prompt, n_tokens_max, state.limits.n_cells));
+                    n_prompt, n_tokens_max, n_cells));
   }
+  return {};
+}
+
+Result<void> submit(SchedulerState& state, RequestId id, std::string client, int n_prompt,
+                    int n_tokens_max) {
+  const auto fits = check_size(state.limits.n_cells,
+                               static_cast<std::size_t>(std::max(n_prompt, 0)), n_tokens_max);
+  if (!fits) return fits;
   SLIP_CHECK(state.find(id) == nullptr, "a request id is used twice");
   double& turn_of_client = state.turn_of_client[client];
   // A client that has been away has saved nothing up.

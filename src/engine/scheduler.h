@@ -54,7 +54,8 @@ struct Sequence {
   int n_prompt = 0;
   int n_tokens_max = 0;  // to generate
   int n_generated = 0;
-  int n_computed = 0;             // tokens whose keys and values are in the cache
+  int n_computed = 0;  // tokens whose keys and values are in the cache
+  int stops_at = 0;    // a step ends after so many tokens, where its state is to be saved
   std::int64_t admission_no = 0;  // running sequences in the order of admission; 0: it waits
 
   // The owner of the cache keeps these up to date.
@@ -102,6 +103,9 @@ struct SchedulerState {
   double turn = 0;                               // the virtual clock: what each client had so far
   std::int64_t n_admissions = 0;
 };
+
+// Whether a request of this size can ever run.
+[[nodiscard]] Result<void> check_size(int n_cells, std::size_t n_prompt, int n_tokens_max);
 
 [[nodiscard]] Result<void> submit(SchedulerState& state, RequestId id, std::string client,
                                   int n_prompt, int n_tokens_max);

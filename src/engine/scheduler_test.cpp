@@ -151,6 +151,14 @@ TEST(Scheduler, WhatDoesNotFitYetHoldsBackWhatComesAfterIt) {
   EXPECT_EQ(ids_of(run(state).work), std::vector<RequestId>{1});
 }
 
+TEST(Scheduler, EndsAStepWhereAStateIsToBeSaved) {
+  SchedulerState state = with_cells(1000);
+  must_submit(state, 1, "a", 50, 1);
+  state.sequences[0].stops_at = 49;
+  EXPECT_EQ(run(state).work, (std::vector<Work>{{1, 0, 49, false}}));
+  EXPECT_EQ(run(state).work, (std::vector<Work>{{1, 49, 1, true}}));
+}
+
 TEST(Scheduler, RemovesASequenceThatRuns) {
   SchedulerState state = with_cells(1000);
   must_submit(state, 1, "a", 10, 100);

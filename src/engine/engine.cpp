@@ -1,0 +1,114 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <format>
+#include <utility>
+
+namespace slipstream {
+
+Result<std::unique_ptr<Engine>> Engine::start(Model model, const EngineOptions& options) {
+  Result<Vocabulary> vocabulary = Vocabulary::create(model.model());
+  if (!vocabulary) return std::unexpected(vocabulary.error());
+  return std::unique_ptr<Engine>(new Engine(std::move(model), std::move(*vocabulary), options));
+}
+
+Engine::Engine(Model model, Vocabulary vocabulary, const EngineOptions& options)
+    : options_(options),
+      model_(std::move(model)),
+      vocabulary_(std::move(vocabulary)),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+Engine::~Engine() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+Result<RequestId> Engine::submit(GenerateRequest request, Listener listener) {
+  const int n_vocab = vocabulary_.n_tokens();
+  const auto is_token = [n_vocab](Token token) { return token >= 0 && token < n_vocab; };
+  if (!std::ranges::all_of(request.prompt, is_token)) {
+    return fail(Code::kInvalidArgument, "the prompt has a token that the model does not know");
+  }
+  if (const auto checked = check(request.sampling, n_vocab); !checked)
+    return std::unexpected(checked.error());
+  if (const auto fits = check_size(n_context(), request.prompt.size(), request.n_tokens_max);
+      !fits) {
+    return std::unexpected(fits.error());
+  }
+  Result<Sampler> sampler = Sampler::create(vocabulary_, request.sampling);
+  if (!sampler) return std::unexpected(sampler.error());
+  sampler->accept_prompt(request.prompt);
+  Result<TextStream> text = TextStream::create(request.stops);
+  if (!text) return std::unexpected(text.error());
+
+  // Counted down by the last event, whoever causes it.
+  Listener counting = [this, listener = std::move(listener)](const Event& event) {
+    if (event.ending) {
+      const MutexLock lock(mutex_);
+      --n_requests_;
+    }
+    listener(event);
+  };
+  RequestId id = 0;
+  {
+    const MutexLock lock(mutex_);
+    if (n_requests_ >= options_.n_requests_max) {
+      return fail(Code::kOverloaded,
+                  std::format("{} requests are waiting or running", n_requests_));
+    }
+    ++n_requests_;
+    id = ++last_id_;
+    inbox_.push_back({.id = id,
+                      .request = std::move(request),
+                      .sampler = std::move(*sampler),
+                      .text = std::move(*text),
+                      .listener = std::move(counting)});
+  }
+  has_mail_.notify_one();
+  return id;
+}
+
+void Engine::cancel(RequestId id) {
+  {
+    const MutexLock lock(mutex_);
+    cancelled_.push_back(id);
+  }
+  has_mail_.notify_one();
+}
+
+RunnerStats Engine::stats() const {
+  const MutexLock lock(mutex_);
+  return stats_;
+}
+
+// Waits if the runner has nothing to do. False: it is time to stop.
+bool Engine::take_inbox(Runner& runner, const std::stop_token& stop) {
+  std::vector<Runner::Job> jobs;
+  std::vector<RequestId> cancelled;
+  {
+    const MutexLock lock(mutex_);
+    stats_ = runner.stats();
+    if (stats_.n_running + stats_.n_waiting == 0) {
+      has_mail_.wait(mutex_, stop, [this]() SLIP_TSA(no_thread_safety_analysis) {
+        return !inbox_.empty() || !cancelled_.empty();
+      });
+    }
+    jobs.swap(inbox_);
+    cancelled.swap(cancelled_);
+  }
+  for (Runner::Job& job : jobs) {
+    const Listener listener = job.listener;
+    if (const auto added = runner.add(std::move(job)); !added) {
+      listener({.ending = Ending{.reason = FinishReason::kFailed, .error = added.error().message}});
+    }
+  }
+  for (const RequestId id : cancelled) runner.cancel(id);
+  return !stop.stop_requested();
+}
+
+void Engine::run(const std::stop_token& stop) {
+  Runner runner(model_, vocabulary_, options_.runner);
+  while (take_inbox(runner, stop)) runner.step();
+}
+
+}  // namespace slipstream

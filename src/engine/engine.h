@@ -1,0 +1,67 @@
+// Engine: the thread that owns a model, and the door to it for every other thread.
+//
+// Whoever asks prepares the request on its own thread (checks, grammar); the engine takes it up
+// before its next step. Requests wait in the scheduler, at most Limits::requests_max of them
+// altogether.
+//
+//   auto engine = Engine::start(std::move(model), {});
+//   (*engine)->submit(request, [](const Event& event) { ... });
+//
+// Threads: thread-safe. Listeners are called on the engine's thread. Destruction cancels what is
+// left. Errors:  start(): kUnsupported for a model without a vocabulary. submit():
+// kInvalidArgument, and
+//          kOverloaded when too many wait.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "engine/runner.h"
+
+namespace slipstream {
+
+struct EngineOptions {
+  RunnerOptions runner;
+  int n_requests_max = 256;  // that wait or run
+};
+
+class Engine {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Engine>> start(Model model,
+                                                             const EngineOptions& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  [[nodiscard]] Result<RequestId> submit(GenerateRequest request, Listener listener);
+  void cancel(RequestId id);  // within one step; nothing if it has ended
+
+  [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
+  [[nodiscard]] const llama_model* model() const { return model_.model(); }
+  [[nodiscard]] int n_context() const { return model_.n_cells(); }
+  [[nodiscard]] RunnerStats stats() const;
+
+ private:
+  Engine(Model model, Vocabulary vocabulary, const EngineOptions& options);
+  void run(const std::stop_token& stop);
+  [[nodiscard]] bool take_inbox(Runner& runner, const std::stop_token& stop);
+
+  EngineOptions options_;
+  Model model_;
+  Vocabulary vocabulary_;
+
+  mutable Mutex mutex_;
+  std::condition_variable_any has_mail_;
+  std::vector<Runner::Job> inbox_ SLIP_GUARDED_BY(mutex_);
+  std::vector<RequestId> cancelled_ SLIP_GUARDED_BY(mutex_);
+  int n_requests_ SLIP_GUARDED_BY(mutex_) = 0;  // waiting, running or in the inbox
+  RequestId last_id_ SLIP_GUARDED_BY(mutex_) = 0;
+  RunnerStats stats_ SLIP_GUARDED_BY(mutex_);
+
+  std::jthread thread_;  // last: it uses everything above
+};
+
+}  // namespace slipstream

@@ -1,0 +1,358 @@
+#include "engine/runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <format>
+#include <ranges>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "engine/llama_log.h"
+
+namespace slipstream {
+
+struct Runner::Active {
+  Job job;
+  std::vector<Token> tokens = {};  // prompt and what was generated
+  SeqId seq = -1;                  // while it runs
+  int n_computed = 0;              // tokens in the cells of seq
+  Lease lease = {};
+  Usage usage = {};
+  Event event = {};  // of this step
+
+  [[nodiscard]] std::span<const Token> first(int n) const {
+    return std::span(tokens).first(static_cast<std::size_t>(n));
+  }
+};
+
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void add_to_batch(llama_batch& batch, Token token, int position, SeqId seq, bool wants_logits) {
+  const int i = batch.n_tokens++;
+  batch.token[i] = token;
+  batch.pos[i] = position;
+  batch.n_seq_id[i] = 1;
+  batch.seq_id[i][0] = seq;
+  batch.logits[i] = wants_logits ? 1 : 0;
+}
+
+}  // namespace
+
+Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options)
+    : model_(model),
+      vocabulary_(vocabulary),
+      cells_(model.context()),
+      state_({.n_cells = model.n_cells(),
+              .n_sequences_max = options.n_sequences_max,
+              .n_step_tokens_max = static_cast<int>(llama_n_batch(model.context()))}),
+      prefixes_(cells_, {.first_seq = options.n_sequences_max,
+                         .n_seqs = options.n_prefixes_max,
+                         .n_cells_max = options.n_prefix_cells_max > 0 ? options.n_prefix_cells_max
+                                                                       : model.n_cells()}),
+      is_recurrent_(model.has_recurrent_state()),
+      checkpoints_(options.checkpoint_bytes_max),
+      control_(state_.limits.n_step_tokens_max),
+      batch_(llama_batch_init(state_.limits.n_step_tokens_max, 0, 1)) {
+  SLIP_CHECK(options.n_sequences_max + options.n_prefixes_max <=
+                 static_cast<int>(llama_n_seq_max(model.context())),
+             "the context has too few sequence ids");
+  for (SeqId id = options.n_sequences_max - 1; id >= 0; --id) free_ids_.push_back(id);
+}
+
+Runner::~Runner() {
+  while (!actives_.empty()) cancel(actives_.begin()->first);
+  llama_batch_free(batch_);
+}
+
+Result<void> Runner::add(Job job) {
+  const RequestId id = job.id;
+  const auto n_prompt = static_cast<int>(job.request.prompt.size());
+  if (const auto submitted =
+          submit(state_, id, job.request.client, n_prompt, job.request.n_tokens_max);
+      !submitted) {
+    return submitted;
+  }
+  auto active = std::make_unique<Active>(Active{.job = std::move(job)});
+  active->tokens = active->job.request.prompt;
+  active->usage.n_prompt = n_prompt;
+  // The last token of a prompt is always computed, so that a state after it would be of no use to
+  // the same prompt.
+  if (is_recurrent_) state_.find(id)->stops_at = n_prompt - 1;
+  actives_.emplace(id, std::move(active));
+  return {};
+}
+
+void Runner::cancel(RequestId id) {
+  const auto found = actives_.find(id);
+  if (found == actives_.end()) return;
+  if (found->second->seq >= 0) give_back(*found->second);
+  remove(state_, id);
+  end(*found->second, {.reason = FinishReason::kCancelled});
+}
+
+bool Runner::step() {
+  if (state_.sequences.empty()) return false;
+  count_holdings();
+  const Step step = plan(state_, supply());
+  ended_.clear();
+  for (const RequestId id : step.preempted) {
+    give_back(active(id));
+    ++stats_.n_preempted;
+  }
+  for (const RequestId id : step.admitted) {
+    take_up(active(id), std::min(state_.find(id)->n_cached, state_.find(id)->n_tokens() - 1));
+  }
+  make_room(step.n_cells_needed);
+
+  int n_prompt_tokens = 0;
+  int n_generating = 0;
+  for (const Work& work : step.work) {
+    const bool generates = state_.find(work.id)->is_generating();
+    (generates ? n_generating : n_prompt_tokens) += work.n;
+  }
+  std::vector<Work> work = step.work;
+  std::erase_if(work, [this](const Work& item) { return !actives_.contains(item.id); });
+  const auto started = std::chrono::steady_clock::now();
+  compute(work);
+  control_.observe(n_prompt_tokens, n_generating, seconds_since(started));
+  ++stats_.n_steps;
+  stats_.n_prompt_tokens += n_prompt_tokens;
+
+  commit(state_, step, ended_);
+  return true;
+}
+
+// What the scheduler has to know about the cache.
+void Runner::count_holdings() {
+  for (Sequence& sequence : state_.sequences) {
+    const Active& holder = active(sequence.id);
+    if (sequence.is_running()) {
+      sequence.n_own_cells =
+          n_private(holder) + (is_recurrent_ ? 0 : prefixes_.n_exclusive(holder.lease));
+    } else if (is_recurrent_) {
+      const std::span tokens = holder.first(sequence.n_tokens() - 1);
+      sequence.n_cached = checkpoints_.match(holder.job.request.salt, tokens).n_tokens;
+      sequence.n_cached_evictable = sequence.n_cached;  // restored into cells of its own
+      sequence.n_own_cells = 0;
+    } else {
+      const Match match = prefixes_.match(holder.job.request.salt, holder.tokens);
+      sequence.n_cached = match.n_tokens;
+      sequence.n_cached_evictable = match.n_evictable;
+      sequence.n_own_cells = 0;
+    }
+  }
+}
+
+// Cells of a sequence that are not also a cached prefix's.
+int Runner::n_private(const Active& active) const {
+  return active.seq < 0 ? 0 : active.n_computed - active.lease.n_shared();
+}
+
+Supply Runner::supply() const {
+  int n_used = prefixes_.n_cells();
+  for (const auto& [id, holder] : actives_) n_used += n_private(*holder);
+  return {.n_free_cells = state_.limits.n_cells - n_used,
+          .n_evictable_cells = prefixes_.n_evictable(),
+          .n_prefill_tokens_max = control_.n_tokens_max()};
+}
+
+// A sequence stops running. What it has computed stays as a prefix, until the cells are needed.
+void Runner::give_back(Active& active) {
+  if (is_recurrent_) {
+    save_checkpoint(active);
+    cells_.remove(active.seq, 0, kEndOfSequence);
+  } else {
+    prefixes_.insert(active.lease, active.first(active.n_computed));
+    prefixes_.release(active.lease);
+  }
+  active.n_computed = 0;
+  free_ids_.push_back(std::exchange(active.seq, -1));
+}
+
+void Runner::take_up(Active& active, int n_cached) {
+  SLIP_CHECK(!free_ids_.empty(), "more sequences run than there are ids");
+  active.seq = free_ids_.back();
+  free_ids_.pop_back();
+  active.n_computed = n_cached;
+  if (!is_recurrent_) {
+    active.lease = prefixes_.acquire(active.job.request.salt, active.tokens, n_cached, active.seq);
+  } else if (!restore_checkpoint(active, n_cached)) {
+    active.n_computed = 0;
+    ended_.push_back(active.job.id);
+    give_back(active);
+    return end(active,
+               {.reason = FinishReason::kFailed, .error = "its saved state could not be restored"});
+  }
+  active.usage.n_cached =
+      std::max(active.usage.n_cached, std::min(n_cached, active.usage.n_prompt));
+  stats_.n_cached_tokens += n_cached;
+}
+
+void Runner::save_checkpoint(const Active& active) {
+  if (active.n_computed == 0) return;
+  std::vector<std::byte> state(llama_state_seq_get_size(model_.context(), active.seq));
+  auto* bytes = reinterpret_cast<std::uint8_t*>(state.data());
+  state.resize(llama_state_seq_get_data(model_.context(), bytes, state.size(), active.seq));
+  if (state.empty()) return;  // libllama could not: the next one computes it again
+  checkpoints_.insert(active.job.request.salt, active.first(active.n_computed), std::move(state));
+}
+
+bool Runner::restore_checkpoint(Active& active, int n_tokens) {
+  if (n_tokens == 0) return true;
+  const Checkpoints::Match match =
+      checkpoints_.match(active.job.request.salt, active.first(n_tokens));
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(match.state.data());
+  if (match.n_tokens == n_tokens &&
+      llama_state_seq_set_data(model_.context(), bytes, match.state.size(), active.seq) > 0) {
+    return true;
+  }
+  checkpoints_.erase(active.job.request.salt, active.first(n_tokens));  // once is enough
+  return false;
+}
+
+void Runner::make_room(int n_cells) {
+  const int n_missing = n_cells - supply().n_free_cells;
+  if (n_missing > 0) prefixes_.evict(n_missing);
+}
+
+void Runner::compute(std::span<const Work> work) {
+  if (work.empty()) return;
+  const int failure = decode(work);
+  if (failure == 0) {
+    int batch_idx = 0;
+    for (const Work& item : work) {
+      Active& worker = active(item.id);
+      read_prompt_logprobs(worker, item, batch_idx);
+      batch_idx += item.n;
+      worker.n_computed += item.n;
+      share(worker);
+      if (item.samples) {
+        sample(item, batch_idx - 1);
+      } else if (item.first + item.n == static_cast<int>(worker.tokens.size())) {
+        ended_.push_back(item.id);  // nothing was to be generated
+        give_back(worker);
+        end(worker, {.reason = FinishReason::kLength});
+      }
+    }
+    return;
+  }
+  ++stats_.n_failed_batches;
+  const std::string complaint = take_llama_complaint();
+  // Some of it may have been computed. Nobody shares these cells yet.
+  for (const Work& item : work) cells_.remove(active(item.id).seq, item.first, kEndOfSequence);
+  if (work.size() > 1) {
+    compute(work.first(work.size() / 2));
+    compute(work.subspan(work.size() / 2));
+    return;
+  }
+  Active& failed = active(work[0].id);
+  log::error("engine.decode", {{"code", failure}, {"n_tokens", work[0].n}, {"said", complaint}});
+  ended_.push_back(work[0].id);
+  give_back(failed);
+  end(failed, {.reason = FinishReason::kFailed,
+               .error = std::format("the engine could not compute it (code {}{}{})", failure,
+                                    complaint.empty() ? "" : ": ", complaint)});
+}
+
+std::span<const float> Runner::logits(int batch_idx) const {
+  return {llama_get_logits_ith(model_.context(), batch_idx),
+          static_cast<std::size_t>(vocabulary_.n_tokens())};
+}
+
+int Runner::decode(std::span<const Work> work) {
+  batch_.n_tokens = 0;
+  for (const Work& item : work) {
+    const Active& worker = active(item.id);
+    for (int i = item.first; i < item.first + item.n; ++i) {
+      const bool is_last = i + 1 == item.first + item.n;
+      // The output of a prompt's token says how likely the next one was.
+      const bool is_judged =
+          worker.job.request.wants_prompt_logprobs && i + 1 < worker.usage.n_prompt;
+      add_to_batch(batch_, worker.tokens[static_cast<std::size_t>(i)], i, worker.seq,
+                   (item.samples && is_last) || is_judged);
+    }
+  }
+  if (fault_) {
+    if (const int failure = fault_(batch_); failure != 0) return failure;
+  }
+  return llama_decode(model_.context(), batch_);
+}
+
+void Runner::read_prompt_logprobs(Active& active, const Work& work, int first_batch_idx) {
+  const GenerateRequest& request = active.job.request;
+  if (!request.wants_prompt_logprobs) return;
+  for (int i = work.first; i < work.first + work.n && i + 1 < active.usage.n_prompt; ++i) {
+    const Token next = active.tokens[static_cast<std::size_t>(i) + 1];
+    const int n_top = std::max(request.sampling.n_top_logprobs, 0);
+    // Of logits that are none there are no probabilities; sampling will say so.
+    active.event.prompt_logprobs.push_back(
+        logprobs_of(logits(first_batch_idx + i - work.first), next, n_top)
+            .value_or(TokenLogprobs{}));
+  }
+}
+
+// What is computed of a prompt can be shared while the rest of it still is not.
+void Runner::share(Active& donor) {
+  if (donor.n_computed > donor.usage.n_prompt) return;
+  if (is_recurrent_) {
+    if (donor.n_computed == donor.usage.n_prompt - 1) save_checkpoint(donor);
+    return;
+  }
+  prefixes_.insert(donor.lease, donor.first(donor.n_computed));
+}
+
+void Runner::sample(const Work& work, int batch_idx) {
+  Active& worker = active(work.id);
+  Job& job = worker.job;
+  const auto stop = [&](Ending ending) {
+    ended_.push_back(work.id);
+    give_back(worker);
+    end(worker, std::move(ending));
+  };
+  Result<Sampled> sampled = job.sampler.sample(logits(batch_idx));
+  if (!sampled) return stop({.reason = FinishReason::kFailed, .error = sampled.error().message});
+
+  const Token token = sampled->token;
+  worker.tokens.push_back(token);
+  ++worker.usage.n_generated;
+  ++stats_.n_generated_tokens;
+  worker.event.tokens.push_back(std::move(*sampled));
+  if (vocabulary_.is_end(token) && !job.request.ignores_end)
+    return stop({.reason = FinishReason::kStop});
+  TextStream::Delta delta = job.text.push(vocabulary_.piece(token, false));
+  worker.event.text += delta.text;
+  if (delta.stopped)
+    return stop({.reason = FinishReason::kStop, .matched_stop = delta.matched_stop});
+  if (worker.usage.n_generated == job.request.n_tokens_max)
+    return stop({.reason = FinishReason::kLength});
+  job.listener(std::exchange(worker.event, {}));
+}
+
+void Runner::end(Active& active, Ending ending) {
+  const RequestId id = active.job.id;
+  // What was held back as the possible beginning of a stop string is text after all.
+  if (ending.matched_stop.empty()) active.event.text += active.job.text.finish().text;
+  ending.usage = active.usage;
+  active.event.ending = std::move(ending);
+  active.job.listener(active.event);
+  actives_.erase(id);
+}
+
+RunnerStats Runner::stats() const {
+  RunnerStats stats = stats_;
+  stats.n_running = state_.n_running();
+  stats.n_waiting = static_cast<int>(state_.sequences.size()) - stats.n_running;
+  stats.n_cells = state_.limits.n_cells;
+  const Supply now = supply();
+  stats.n_cells_used = stats.n_cells - now.n_free_cells;
+  stats.n_cells_evictable = now.n_evictable_cells;
+  stats.n_prefill_tokens_max = now.n_prefill_tokens_max;
+  return stats;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,116 @@
+// Runner: executes plans on a model. One step: plan (scheduler.h), give back and take over cells
+// (prefix_cache.h), compute one batch, sample, tell the listeners, commit.
+//
+// A batch that libllama fails is computed again in halves, so that only the sequences that cannot
+// be computed fail. What has been computed of a prompt is at once a prefix that others can share.
+//
+// Threads: owned by the engine's thread. Errors: add() refuses what could never run; everything
+// later is the ending of a request.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/checkpoints.h"
+#include "engine/generation.h"
+#include "engine/llama_cells.h"
+#include "engine/model.h"
+#include "engine/prefill_control.h"
+#include "engine/prefix_cache.h"
+#include "engine/sampling/text_stream.h"
+#include "engine/sampling/vocabulary.h"
+#include "engine/scheduler.h"
+
+namespace slipstream {
+
+struct RunnerOptions {
+  int n_sequences_max = 8;     // that run at a time
+  int n_prefixes_max = 128;    // ids for cached prefixes; the context has both
+  int n_prefix_cells_max = 0;  // 0: all
+  // Of a model with recurrent state, instead of prefixes: saved states, in memory.
+  std::size_t checkpoint_bytes_max = std::size_t{1} << 30;
+};
+
+struct RunnerStats {
+  int n_running = 0;
+  int n_waiting = 0;
+  int n_cells = 0;
+  int n_cells_used = 0;  // by running sequences or as cached prefixes
+  int n_cells_evictable = 0;
+  int n_prefill_tokens_max = 0;  // the chunk beside others that generate
+  std::int64_t n_steps = 0;
+  std::int64_t n_prompt_tokens = 0;  // computed
+  std::int64_t n_cached_tokens = 0;  // taken over
+  std::int64_t n_generated_tokens = 0;
+  std::int64_t n_preempted = 0;
+  std::int64_t n_failed_batches = 0;
+};
+
+class Runner {
+ public:
+  Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options);
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // A request as its caller's thread has prepared it.
+  struct Job {
+    RequestId id;
+    GenerateRequest request;
+    Sampler sampler;
+    TextStream text;
+    Listener listener;
+  };
+  [[nodiscard]] Result<void> add(Job job);
+  void cancel(RequestId id);  // no more events but its ending; nothing if it has ended
+
+  // One step. False: there was nothing to do.
+  bool step();
+
+  [[nodiscard]] RunnerStats stats() const;
+  // For tests: forgets every prefix that is not in use.
+  void clear_prefixes() { prefixes_.clear(); }
+  // For tests: what is asked before libllama computes a batch; non-zero is a failure.
+  void set_fault(std::function<int(const llama_batch&)> fault) { fault_ = std::move(fault); }
+
+ private:
+  struct Active;
+
+  [[nodiscard]] Active& active(RequestId id) { return *actives_.at(id); }
+  void count_holdings();
+  [[nodiscard]] Supply supply() const;
+  [[nodiscard]] int n_private(const Active& active) const;
+  void give_back(Active& active);
+  void take_up(Active& active, int n_cached);
+  void save_checkpoint(const Active& active);
+  [[nodiscard]] bool restore_checkpoint(Active& active, int n_tokens);
+  void make_room(int n_cells);
+  void compute(std::span<const Work> work);
+  [[nodiscard]] int decode(std::span<const Work> work);
+  [[nodiscard]] std::span<const float> logits(int batch_idx) const;
+  void sample(const Work& work, int batch_idx);
+  void read_prompt_logprobs(Active& active, const Work& work, int first_batch_idx);
+  void end(Active& active, Ending ending);
+  void share(Active& donor);
+
+  Model& model_;
+  const Vocabulary& vocabulary_;
+  LlamaCells cells_;
+  SchedulerState state_;
+  PrefixCache prefixes_;
+  // A recurrent state cannot be cut: it is taken over only where it was saved, and its cells are
+  // not shared.
+  const bool is_recurrent_;
+  Checkpoints checkpoints_;
+  PrefillControl control_;
+  std::map<RequestId, std::unique_ptr<Active>> actives_;
+  std::vector<SeqId> free_ids_;
+  std::vector<RequestId> ended_;  // in this step
+  llama_batch batch_;
+  RunnerStats stats_;
+  std::function<int(const llama_batch&)> fault_;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,77 @@
+"""`slipstream run` against the packaged llama-completion: the same tokens, greedily, with f16 KV.
+
+llama-completion's log thread may end before it has printed everything (about one run in thirty), so
+that an answer that is only the beginning of ours is asked for again.
+Environment: SLIPSTREAM_BIN, SLIPSTREAM_FIXTURES.
+"""
+
+import os
+import pathlib
+import subprocess
+import unittest
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+NEEDLE_MODEL = CHECKOUT / "tests" / "fixtures" / "needle-4m.gguf"
+HAYSTACK = (CHECKOUT / "tests" / "fixtures" / "haystack.txt").read_text()
+FIXTURES = pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"])
+PROMPTS = ["The command prints", "A file descriptor is", HAYSTACK[:900], HAYSTACK[2000:6000]]
+
+
+def output(command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, check=False, timeout=120,
+                          stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")[-2000:]
+    return done.stdout.decode().strip(), done.stderr.decode(errors="replace")
+
+
+def ours(model, prompt, *more):
+    return output([os.environ["SLIPSTREAM_BIN"], "run", model, "-p", prompt, "-n", 48, "--temp", 0,
+                   "-t", 1, *more])
+
+
+def stock(model, prompt):
+    return output(["llama-completion", "-m", model, "-p", prompt, "-n", 48, "--temp", 0, "-t", 1,
+                   "-no-cnv", "--no-display-prompt", "-fa", "on", "-c", 4096])[0]
+
+
+class Completion(unittest.TestCase):
+    def assert_same(self, model, prompt):
+        expected, _ = ours(model, prompt, "--kv", "f16")
+        for _ in range(4):
+            text = stock(model, prompt)
+            if text == expected or not expected.startswith(text):
+                break
+        self.assertEqual(text, expected)
+
+    def test_one_sequence_is_stocks_token_for_token(self):
+        for prompt in PROMPTS:
+            with self.subTest(prompt=prompt[:20]):
+                self.assert_same(NEEDLE_MODEL, prompt)
+
+    def test_on_other_architectures_too(self):
+        for shape in ("llama", "qwen2", "gemma3", "qwen3moe", "qwen35"):
+            with self.subTest(shape=shape):
+                self.assert_same(FIXTURES / f"{shape}.gguf", PROMPTS[2])
+
+    def test_says_what_it_did(self):
+        text, said = ours(NEEDLE_MODEL, PROMPTS[0], "--kv", "turbo8v4")
+        self.assertTrue(text)
+        self.assertRegex(said, r"load \S+ s \| prompt \d+ tokens, .*\| answer 48 tokens.*\| KV turbo8v4 \| length")
+
+    def test_what_cannot_be_done_is_said(self):
+        for arguments, expected in (
+                ((NEEDLE_MODEL.with_name("none.gguf"), "text"), "there is no model"),
+                ((NEEDLE_MODEL, "text", "--kv", "turbo99"), "turbo99"),
+                ((NEEDLE_MODEL, ""), "the prompt is empty"),
+                ((NEEDLE_MODEL, HAYSTACK[:4000], "--ctx", 256), "do not fit in a context of 256"),
+                ((__file__, "text"), "cannot load")):
+            model, prompt, *more = arguments
+            done = subprocess.run([os.environ["SLIPSTREAM_BIN"], "run", str(model), "-p", prompt,
+                                   *map(str, more)], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1, (arguments, done.stdout))
+            self.assertIn(expected, done.stderr)
+            self.assertEqual(done.stdout, "")
+
+
+if __name__ == "__main__":
+    unittest.main()
