@@ -10,6 +10,7 @@
 #include <string>
 
 #include "cli/doctor/doctor.h"
+#include "cli/run/run.h"
 #include "cli/version.h"
 
 namespace {
@@ -19,7 +20,39 @@ constexpr int kUsageError = 2;
 constexpr const char* kFooter =
     "Examples:\n"
     "  slipstream doctor               is this machine ready, and what would make it faster?\n"
-    "  slipstream doctor --dir /data   the same, for models kept in /data\n";
+    "  slipstream doctor --dir /data   the same, for models kept in /data\n"
+    "  slipstream run MODEL.gguf -p \"Once upon a time\"\n"
+    "  slipstream run MODEL.gguf -f book.txt --kv turbo4 --ctx 32768 -n 500\n";
+
+CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
+  CLI::App* run = app.add_subcommand(
+      "run", "Continue a prompt with a model, without a server; the text goes to standard output");
+  run->add_option("model", options.model, "A GGUF file")->required()->type_name("MODEL");
+  CLI::Option* prompt = run->add_option("-p,--prompt", options.prompt, "What to continue");
+  CLI::Option* file = run->add_option("-f,--file", options.prompt_file,
+                                      "The same, from a file; - is standard input");
+  prompt->excludes(file);
+  run->add_option("--kv", options.kv,
+                  "How the KV cache is kept: turbo8v4, turbo8, turbo4, turbo3, f16, q8_0, q4_0, or "
+                  "auto, which takes what fits in memory")
+      ->capture_default_str();
+  run->add_option("-c,--ctx", options.n_context,
+                  "Tokens of prompt and answer together (0: default)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  run->add_option("-n,--max-tokens", options.n_tokens_max, "Tokens to generate at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  run->add_option("--temp", options.temperature,
+                  "Temperature; 0 always takes the most probable token")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  run->add_option("--seed", options.seed, "For the same text again");
+  run->add_option("-t,--threads", options.n_threads, "Threads (0: one per core)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  return run;
+}
 
 int run(int argc, char** argv) {
   CLI::App app("Long contexts and big models on the machine you own, behind stock llama.cpp.",
@@ -39,12 +72,16 @@ int run(int argc, char** argv) {
       ->type_name("DIR")
       ->capture_default_str();
 
+  slipstream::run::Options run_options;
+  const CLI::App* run_command = add_run(app, run_options);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsageError;  // --help and --version arrive here too
   }
   if (doctor->parsed()) return slipstream::doctor::run(doctor_options);
+  if (run_command->parsed()) return slipstream::run::run(run_options);
   std::fputs(app.help().c_str(), stderr);
   return kUsageError;
 }

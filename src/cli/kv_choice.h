@@ -1,0 +1,25 @@
+// Which KV scheme and context a model is loaded with: what was asked for, or what fits.
+//
+// Threads: thread-safe. Errors: kNotFound when a turbo... scheme is asked for by name and the
+// plugin is not there; kOutOfMemory with what would fit.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace slipstream {
+
+struct KvPlan {
+  std::string scheme;
+  std::filesystem::path plugin;  // empty for llama.cpp's own types
+  int n_context;
+};
+
+// kv: "auto" or a scheme. n_context: 0 for the default.
+[[nodiscard]] Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv,
+                                     int n_context);
+
+}  // namespace slipstream

@@ -1,0 +1,160 @@
+#include "cli/run/run.h"
+
+#include <chrono>
+#include <cstdio>
+#include <format>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "cli/kv_choice.h"
+#include "cli/progress.h"
+#include "engine/engine.h"
+
+namespace slipstream::run {
+namespace {
+
+using std::chrono::steady_clock;
+
+double seconds_between(steady_clock::time_point from, steady_clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+Result<std::string> read_prompt(const Options& options) {
+  if (options.prompt_file.empty()) return options.prompt;
+  if (options.prompt_file == "-") {
+    return std::string(std::istreambuf_iterator(std::cin), std::istreambuf_iterator<char>());
+  }
+  std::ifstream file(options.prompt_file, std::ios::binary);
+  if (!file) return fail_errno(errno, std::format("cannot open {}", options.prompt_file));
+  return std::string(std::istreambuf_iterator(file), std::istreambuf_iterator<char>());
+}
+
+// What the engine's thread tells, for the thread that prints it.
+class Answer {
+ public:
+  void take(const Event& event) {
+    {
+      const std::scoped_lock lock(mutex_);
+      text_ += event.text;
+      if (!event.tokens.empty() && !first_token_) first_token_ = steady_clock::now();
+      ending_ = event.ending;
+    }
+    news_.notify_one();
+  }
+
+  struct News {
+    std::string text;
+    std::optional<Ending> ending;
+    std::optional<steady_clock::time_point> first_token;
+  };
+  // Waits a tenth of a second at most, so that progress can be drawn.
+  News wait() {
+    std::unique_lock lock(mutex_);
+    news_.wait_for(lock, std::chrono::milliseconds(100),
+                   [this] { return !text_.empty() || ending_; });
+    return {.text = std::exchange(text_, {}), .ending = ending_, .first_token = first_token_};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable news_;
+  std::string text_;
+  std::optional<Ending> ending_;
+  std::optional<steady_clock::time_point> first_token_;
+};
+
+// Prints the answer as it comes; draws how far the prompt is until then.
+Answer::News print(Answer& answer, const Engine& engine, std::size_t n_prompt) {
+  std::optional<Progress> progress(std::in_place, "reading the prompt");
+  while (true) {
+    Answer::News news = answer.wait();
+    if (news.first_token || news.ending) progress.reset();
+    if (progress) {
+      progress->show(static_cast<double>(engine.stats().n_prompt_tokens) /
+                     static_cast<double>(n_prompt));
+    }
+    std::fputs(news.text.c_str(), stdout);
+    std::fflush(stdout);
+    if (news.ending) return news;
+  }
+}
+
+void print_timings(const Ending& ending, double load_seconds, double prompt_seconds, double seconds,
+                   std::string_view kv) {
+  const Usage& usage = ending.usage;
+  const auto speed = [](int n, double time) { return time > 0 ? n / time : 0.0; };
+  std::fprintf(
+      stderr, "%s\n",
+      std::format(
+          "load {:.1f} s | prompt {} tokens, {:.1f} s ({:.1f}/s) | answer {} tokens, {:.1f} s "
+          "({:.1f}/s) | KV {} | {}",
+          load_seconds, usage.n_prompt, prompt_seconds, speed(usage.n_prompt, prompt_seconds),
+          usage.n_generated, seconds, speed(usage.n_generated - 1, seconds), kv,
+          name(ending.reason))
+          .c_str());
+}
+
+Result<Model> load(const Options& options, const KvPlan& kv) {
+  Progress progress("reading the model");
+  return Model::load({.path = options.model,
+                      .kv = kv.scheme,
+                      .plugin = kv.plugin,
+                      .n_cells = kv.n_context,
+                      .n_sequences_max = 2,
+                      .n_threads = options.n_threads,
+                      .on_progress = [&](float done) {
+                        progress.show(static_cast<double>(done));
+                        return true;
+                      }});
+}
+
+Result<int> try_run(const Options& options) {
+  const steady_clock::time_point started = steady_clock::now();
+  const Result<std::string> prompt = read_prompt(options);
+  if (!prompt) return std::unexpected(prompt.error());
+  const Result<KvPlan> kv = plan_kv(options.model, options.kv, options.n_context);
+  if (!kv) return std::unexpected(kv.error());
+  Result<Model> model = load(options, *kv);
+  if (!model) return std::unexpected(model.error());
+  const Result<std::unique_ptr<Engine>> started_engine =
+      Engine::start(std::move(*model), {.runner = {.n_sequences_max = 1, .n_prefixes_max = 1}});
+  if (!started_engine) return std::unexpected(started_engine.error());
+  Engine& engine = **started_engine;
+
+  Result<std::vector<Token>> tokens = engine.vocabulary().tokenize(*prompt, true, true);
+  if (!tokens) return std::unexpected(tokens.error());
+  const std::size_t n_prompt = tokens->size();
+  SamplingParams sampling;
+  sampling.temperature = options.temperature;
+  sampling.seed = options.seed;
+  Answer answer;
+  const steady_clock::time_point asked = steady_clock::now();
+  const Result<RequestId> id = engine.submit(
+      {.prompt = std::move(*tokens), .n_tokens_max = options.n_tokens_max, .sampling = sampling},
+      [&answer](const Event& event) { answer.take(event); });
+  if (!id) return std::unexpected(id.error());
+
+  const Answer::News last = print(answer, engine, n_prompt);
+  const steady_clock::time_point ended = steady_clock::now();
+  if (last.ending->reason == FinishReason::kFailed) return fail(Code::kIo, last.ending->error);
+  std::fputs("\n", stdout);
+  const steady_clock::time_point first = last.first_token.value_or(ended);
+  print_timings(*last.ending, seconds_between(started, asked), seconds_between(asked, first),
+                seconds_between(first, ended), kv->scheme);
+  return 0;
+}
+
+}  // namespace
+
+int run(const Options& options) {
+  const Result<int> status = try_run(options);
+  if (status) return *status;
+  std::fprintf(stderr, "slipstream run: %s\n", status.error().message.c_str());
+  return 1;
+}
+
+}  // namespace slipstream::run

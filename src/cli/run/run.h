@@ -1,0 +1,26 @@
+// `slipstream run MODEL -p PROMPT`: one prompt, continued on standard output; for a first use
+// without a server. Progress and a line of timings go to standard error.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace slipstream::run {
+
+struct Options {
+  std::string model;
+  std::string prompt;
+  std::string prompt_file;  // instead of prompt; "-": standard input
+  std::string kv = "auto";
+  int n_context = 0;  // 0: as much as the prompt and the answer need
+  int n_tokens_max = 256;
+  float temperature = 0.8F;
+  std::optional<std::uint32_t> seed;
+  int n_threads = 0;
+};
+
+// The exit status.
+int run(const Options& options);
+
+}  // namespace slipstream::run

@@ -1,0 +1,33 @@
+"""Speed does not fall behind: a short run of tools/bench-vs-stock against bounds.
+
+The Qwen3-0.6B shape with 4 of its 28 layers and a depth that fills in seconds. Bounds are ratios to
+stock f16 in the same run (speed_bounds.json). On a machine of two noisy cores the ratio of a cell
+moves from run to run (docs/performance.md has the spread); a bound lies below the lowest of ten runs.
+Environment: MAKE_MODEL, TURBO_PLUGIN.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+VOCABULARY = CHECKOUT / "tests" / "fixtures" / "needle-4m.gguf"
+BOUNDS = pathlib.Path(__file__).with_name("speed_bounds.json")
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        model = pathlib.Path(folder) / "model.gguf"
+        subprocess.run([os.environ["MAKE_MODEL"], "qwen3-0.6b", model, "--vocabulary", VOCABULARY,
+                        "--layers", "4"], check=True)
+        return subprocess.run(
+            [CHECKOUT / "tools" / "bench-vs-stock", "--model", model, "--plugin",
+             os.environ["TURBO_PLUGIN"], "--arms", "turbo8v4,turbo4", "--depths", "0,2k",
+             "--workloads", "decode,prefill", "--tokens", "32", "--repeats", "3",
+             "--states", folder, "--check", BOUNDS], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
