@@ -203,7 +203,7 @@ class World {
     return static_cast<int>(std::ranges::count_if(running_, [&](const Running& sequence) {
       return sequence.lease.is_held() && sequence.salt == salt &&
              sequence.lease.n_locked() >= size_of(tokens) &&
-             std::ranges::equal(first_of(sequence.tokens, size_of(tokens)), tokens);
+             std::ranges::starts_with(sequence.tokens, tokens);
     }));
   }
 
@@ -232,32 +232,40 @@ class World {
   void check_naive() {
     RC_ASSERT(cache_.n_cells() == static_cast<int>(naive_.size()));
     int n_evictable = 0;
-    std::map<std::pair<Salt, Tokens>, int> n_leases;
-    for (const auto& prefix : naive_) {
-      n_leases[prefix] = n_leases_of(prefix);
-      n_evictable += n_leases[prefix] == 0 ? 1 : 0;
-    }
-    RC_ASSERT(cache_.n_evictable() == n_evictable);
-    for (const auto& [salt, tokens] : naive_) {
-      int n_path_evictable = 0;
-      for (int i = 1; i <= size_of(tokens); ++i) {
-        n_path_evictable += n_leases[{salt, first_of(tokens, i)}] == 0 ? 1 : 0;
-      }
+    struct Count {
+      int n_leases;
+      int n_path_evictable;
+    };
+    std::map<std::pair<Salt, Tokens>, Count> counts;
+    counts[{1, {}}] = counts[{2, {}}] = {.n_leases = 0, .n_path_evictable = 0};
+    for (const auto& [salt, tokens] : naive_) {  // shorter ones come first
+      const int n_leases = n_leases_of({salt, tokens});
+      const int n_own_evictable = n_leases == 0 ? 1 : 0;
+      const Count& above = counts.at({salt, first_of(tokens, size_of(tokens) - 1)});
+      const int n_path_evictable = above.n_path_evictable + n_own_evictable;
+      counts[{salt, tokens}] = {.n_leases = n_leases, .n_path_evictable = n_path_evictable};
+      n_evictable += n_own_evictable;
       RC_ASSERT(cache_.match(salt, tokens) == (Match{size_of(tokens), n_path_evictable}));
+      bool is_longest = true;
       for (const Token next : {0, 1, 2, 3}) {
         Tokens longer = tokens;
         longer.push_back(next);
-        RC_ASSERT(cache_.match(salt, longer).n_tokens == naive_match(salt, longer));
+        const bool is_cached = naive_.contains({salt, longer});
+        RC_ASSERT(cache_.match(salt, longer).n_tokens == size_of(tokens) + (is_cached ? 1 : 0));
+        is_longest = is_longest && !is_cached;
       }
+      if (!is_longest) continue;
       cache_.gather(salt, tokens, kScratch);
       RC_ASSERT(cells_.tokens(kScratch) == tokens);
       cells_.remove(kScratch, 0, kEndOfSequence);
     }
+    RC_ASSERT(cache_.n_evictable() == n_evictable);
     for (const Running& sequence : running_) {
       if (!sequence.lease.is_held()) continue;
       int n_exclusive = 0;
       for (int i = 1; i <= sequence.lease.n_locked(); ++i) {
-        n_exclusive += n_leases[{sequence.salt, first_of(sequence.tokens, i)}] == 1 ? 1 : 0;
+        n_exclusive +=
+            counts.at({sequence.salt, first_of(sequence.tokens, i)}).n_leases == 1 ? 1 : 0;
       }
       RC_ASSERT(cache_.n_exclusive(sequence.lease) == n_exclusive);
     }
