@@ -154,7 +154,7 @@ Result<Sampled> Sampler::sample(std::span<const float> logits) {
   if (token && grammar_) {
     const Result<bool> accepted = grammar_->accept(*token, vocabulary_->pieces());
     if (!accepted) return std::unexpected(accepted.error());
-    if (!*accepted) token = choose_allowed();
+    if (!*accepted) token = choose_allowed(*grammar_);
   }
   if (!token) return std::unexpected(token.error());
   remember(*token);
@@ -183,9 +183,9 @@ void Sampler::adjust_by_history() {
 
 // After a token the grammar refused: with all the others it refuses out of the way. Trying one
 // first is what makes grammars cheap, for most answers keep to theirs by themselves.
-Result<Token> Sampler::choose_allowed() {
+Result<Token> Sampler::choose_allowed(GrammarMatcher& grammar) {
   const TokenPieces& pieces = vocabulary_->pieces();
-  if (const Result<void> found = grammar_->find_allowed(pieces, allowed_); !found) {
+  if (const Result<void> found = grammar.find_allowed(pieces, allowed_); !found) {
     return std::unexpected(found.error());
   }
   for (std::size_t i = 0; i < logits_.size(); ++i) {
@@ -196,7 +196,7 @@ Result<Token> Sampler::choose_allowed() {
     return fail(Code::kInvalidArgument,
                 "the grammar leaves no token that the answer could go on by");
   }
-  const Result<bool> accepted = grammar_->accept(*token, pieces);
+  const Result<bool> accepted = grammar.accept(*token, pieces);
   if (!accepted) return std::unexpected(accepted.error());
   SLIP_CHECK(*accepted, "the grammar refuses a token that it allowed");
   return token;

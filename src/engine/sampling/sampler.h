@@ -69,7 +69,7 @@ class Sampler {
   void remember(Token token);
   void adjust_by_history();
   [[nodiscard]] Result<Token> choose();
-  [[nodiscard]] Result<Token> choose_allowed();
+  [[nodiscard]] Result<Token> choose_allowed(GrammarMatcher& grammar);
 
   const Vocabulary* vocabulary_;
   std::vector<LogitBias> biases_;

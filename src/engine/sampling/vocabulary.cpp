@@ -17,7 +17,7 @@ static_assert(kLimits.text_bytes_max < std::numeric_limits<std::int32_t>::max() 
 
 struct Vocabulary::LazyPieces {
   std::once_flag once;
-  std::optional<TokenPieces> pieces;
+  std::unique_ptr<const TokenPieces> pieces;
 };
 
 Vocabulary::Vocabulary(const llama_vocab* vocab, int n_tokens)
@@ -110,7 +110,7 @@ const TokenPieces& Vocabulary::pieces() const {
       pieces.push_back(piece(token, true));
       if (is_end(token)) ends.push_back(token);
     }
-    pieces_->pieces.emplace(std::move(pieces), std::move(ends));
+    pieces_->pieces = std::make_unique<const TokenPieces>(std::move(pieces), std::move(ends));
   });
   return *pieces_->pieces;
 }
