@@ -3,7 +3,8 @@
 //
 // Entry points: ggml_backend_init and ggml_backend_score, called by ggml's registry when it loads
 // the plugin. The scheme is named in GGML_TURBO_KV; without one there is no device. Our own engine
-// asks for a device by function instead: get_proc_address("ggml_turbo_open").
+// asks for a device by function instead, get_proc_address("ggml_turbo_open"), and for functions to
+// save and restore sequences as they are stored (packed_rows.h).
 #include <ggml-cpp.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "device/graph/binding.h"
 #include "device/graph/shadow_graph.h"
 #include "device/kv_buffer/kv_buffer.h"
+#include "device/kv_buffer/packed_rows.h"
 #include "device/log.h"
 
 namespace slipstream::turbo {
@@ -166,6 +168,9 @@ void* reg_proc_address(ggml_backend_reg_t /*reg*/, const char* name) {
     return reinterpret_cast<void*>(backend_set_abort_callback);
   }
   if (wanted == "ggml_turbo_open") return reinterpret_cast<void*>(open_device);
+  if (wanted == "ggml_turbo_begin_packing") return reinterpret_cast<void*>(begin_packing);
+  if (wanted == "ggml_turbo_begin_unpacking") return reinterpret_cast<void*>(begin_unpacking);
+  if (wanted == "ggml_turbo_end_packed_rows") return reinterpret_cast<void*>(end_packed_rows);
   return nullptr;
 }
 

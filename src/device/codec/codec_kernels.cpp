@@ -173,12 +173,15 @@ void QuantiseLinear(const float* HWY_RESTRICT x, std::size_t n, float scale,
   }
 }
 
-// --- into the tile
+// --- into the tile and out of it
 
-// Four codes of a key are neighbours in a byte-wise plane: group g of 64 bytes takes the word that
-// belongs to the token's slot.
-template <int kPlaneBits>
-HWY_INLINE void put_key_plane(std::uint8_t* HWY_RESTRICT plane, std::size_t slot,
+// The words of one key: in a tile they are a group of 64 bytes apart, packed they are neighbours.
+constexpr std::size_t kTileStride = 64;
+constexpr std::size_t kPackedStride = 4;
+
+// Four codes of a key are neighbours in a byte-wise plane.
+template <int kPlaneBits, std::size_t kStride>
+HWY_INLINE void put_key_plane(std::uint8_t* HWY_RESTRICT words,
                               const std::uint8_t* HWY_RESTRICT codes, std::size_t n,
                               unsigned code_shift) {
   constexpr std::size_t kPerWord = 32 / kPlaneBits;
@@ -190,7 +193,26 @@ HWY_INLINE void put_key_plane(std::uint8_t* HWY_RESTRICT plane, std::size_t slot
       std::memcpy(&four, codes + start + 4 * k, sizeof(four));
       word |= ((four >> code_shift) & kMask) << (k * kPlaneBits);
     }
-    std::memcpy(plane + start / kPerWord * 64 + slot * 4, &word, sizeof(word));
+    std::memcpy(words + start / kPerWord * kStride, &word, sizeof(word));
+  }
+}
+
+// The first plane of a code (code_shift 0) sets it, a second one adds its bits.
+template <int kPlaneBits, std::size_t kStride>
+HWY_INLINE void get_key_plane(const std::uint8_t* HWY_RESTRICT words,
+                              std::uint8_t* HWY_RESTRICT codes, std::size_t n,
+                              unsigned code_shift) {
+  constexpr std::size_t kPerWord = 32 / kPlaneBits;
+  constexpr std::uint32_t kMask = ((1U << kPlaneBits) - 1U) * 0x01010101U;
+  for (std::size_t start = 0; start < n; start += kPerWord) {
+    std::uint32_t word;
+    std::memcpy(&word, words + start / kPerWord * kStride, sizeof(word));
+    for (std::size_t k = 0; k < kPerWord / 4 && start + 4 * k < n; ++k) {
+      std::uint32_t four = 0;
+      if (code_shift != 0) std::memcpy(&four, codes + start + 4 * k, sizeof(four));
+      four |= ((word >> (k * kPlaneBits)) & kMask) << code_shift;
+      std::memcpy(codes + start + 4 * k, &four, sizeof(four));
+    }
   }
 }
 
@@ -218,21 +240,64 @@ HWY_INLINE void put_value_plane(std::uint8_t* HWY_RESTRICT plane, std::size_t to
   }
 }
 
+template <int kPlaneBits>
+HWY_INLINE void get_value_plane(const std::uint8_t* HWY_RESTRICT plane, std::size_t token,
+                                std::uint8_t* HWY_RESTRICT codes, std::size_t n, int code_shift) {
+  const Words dw;
+  const NarrowBytes dn;
+  constexpr std::size_t kPerWord = 32 / kPlaneBits;
+  const auto mask = hn::Set(dw, (1 << kPlaneBits) - 1);
+  for (std::size_t block = 0; block < n; block += kTileTokens) {
+    const std::size_t position = block + token;
+    const std::size_t in_word = position % kPerWord;
+    const int shift = static_cast<int>(in_word % 4 * 8 + in_word / 4 * kPlaneBits);
+    for (std::size_t slot = 0; slot < kTileTokens; slot += hn::Lanes(dw)) {
+      const auto* words =
+          reinterpret_cast<const std::int32_t*>(plane + position / kPerWord * 64 + slot * 4);
+      // The sign that the shift drags in is masked away.
+      const auto field = hn::And(hn::ShiftRightSame(hn::LoadU(dw, words), shift), mask);
+      auto code = hn::DemoteTo(dn, hn::ShiftLeftSame(field, code_shift));
+      if (code_shift != 0) code = hn::Or(code, hn::LoadU(dn, codes + block + slot));
+      hn::StoreU(code, dn, codes + block + slot);
+    }
+  }
+}
+
+template <std::size_t kStride>
+HWY_INLINE void put_key(int bits, std::uint8_t* words, const std::uint8_t* codes, std::size_t n) {
+  switch (bits) {
+    case 2: put_key_plane<2, kStride>(words, codes, n, 0); break;
+    case 3:
+      put_key_plane<2, kStride>(words, codes, n, 0);
+      words += plane_bytes(2, static_cast<int>(n)) / 64 * kStride;
+      put_key_plane<1, kStride>(words, codes, n, 2);
+      break;
+    case 4: put_key_plane<4, kStride>(words, codes, n, 0); break;
+    default: put_key_plane<8, kStride>(words, codes, n, 0); break;
+  }
+}
+
+template <std::size_t kStride>
+HWY_INLINE void get_key(int bits, const std::uint8_t* words, std::uint8_t* codes, std::size_t n) {
+  switch (bits) {
+    case 2: get_key_plane<2, kStride>(words, codes, n, 0); break;
+    case 3:
+      get_key_plane<2, kStride>(words, codes, n, 0);
+      words += plane_bytes(2, static_cast<int>(n)) / 64 * kStride;
+      get_key_plane<1, kStride>(words, codes, n, 2);
+      break;
+    case 4: get_key_plane<4, kStride>(words, codes, n, 0); break;
+    default: get_key_plane<8, kStride>(words, codes, n, 0); break;
+  }
+}
+
 void Put(Side side, int bits, std::uint8_t* tile, std::size_t token, const std::uint8_t* codes,
          std::size_t n) {
-  std::uint8_t* high = tile + plane_bytes(2, static_cast<int>(n));  // of three bits
   if (side == Side::kKey) {
-    switch (bits) {
-      case 2: put_key_plane<2>(tile, token, codes, n, 0); break;
-      case 3:
-        put_key_plane<2>(tile, token, codes, n, 0);
-        put_key_plane<1>(high, token, codes, n, 2);
-        break;
-      case 4: put_key_plane<4>(tile, token, codes, n, 0); break;
-      default: put_key_plane<8>(tile, token, codes, n, 0); break;
-    }
+    put_key<kTileStride>(bits, tile + token * 4, codes, n);
     return;
   }
+  std::uint8_t* high = tile + plane_bytes(2, static_cast<int>(n));  // of three bits
   switch (bits) {
     case 2: put_value_plane<2>(tile, token, codes, n, 0); break;
     case 3:
@@ -241,6 +306,53 @@ void Put(Side side, int bits, std::uint8_t* tile, std::size_t token, const std::
       break;
     case 4: put_value_plane<4>(tile, token, codes, n, 0); break;
     default: put_value_plane<8>(tile, token, codes, n, 0); break;
+  }
+}
+
+void Get(Side side, int bits, const std::uint8_t* tile, std::size_t token, std::uint8_t* codes,
+         std::size_t n) {
+  if (side == Side::kKey) {
+    get_key<kTileStride>(bits, tile + token * 4, codes, n);
+    return;
+  }
+  const std::uint8_t* high = tile + plane_bytes(2, static_cast<int>(n));  // of three bits
+  switch (bits) {
+    case 2: get_value_plane<2>(tile, token, codes, n, 0); break;
+    case 3:
+      get_value_plane<2>(tile, token, codes, n, 0);
+      get_value_plane<1>(high, token, codes, n, 2);
+      break;
+    case 4: get_value_plane<4>(tile, token, codes, n, 0); break;
+    default: get_value_plane<8>(tile, token, codes, n, 0); break;
+  }
+}
+
+// A key's words are copied as they are; a value becomes codes and then a key.
+void Take(Side side, int bits, const std::uint8_t* HWY_RESTRICT tile, std::size_t token,
+          std::uint8_t* HWY_RESTRICT packed, std::size_t n) {
+  if (side == Side::kValue) {
+    std::uint8_t codes[Rotation::kDimMax];
+    Get(side, bits, tile, token, codes, n);
+    put_key<kPackedStride>(bits, packed, codes, n);
+    return;
+  }
+  const std::size_t n_words = tile_code_bytes(bits, static_cast<int>(n)) / kTileStride;
+  for (std::size_t i = 0; i < n_words; ++i) {
+    std::memcpy(packed + i * kPackedStride, tile + i * kTileStride + token * 4, kPackedStride);
+  }
+}
+
+void Place(Side side, int bits, std::uint8_t* HWY_RESTRICT tile, std::size_t token,
+           const std::uint8_t* HWY_RESTRICT packed, std::size_t n) {
+  if (side == Side::kValue) {
+    std::uint8_t codes[Rotation::kDimMax];
+    get_key<kPackedStride>(bits, packed, codes, n);
+    Put(side, bits, tile, token, codes, n);
+    return;
+  }
+  const std::size_t n_words = tile_code_bytes(bits, static_cast<int>(n)) / kTileStride;
+  for (std::size_t i = 0; i < n_words; ++i) {
+    std::memcpy(tile + i * kTileStride + token * 4, packed + i * kPackedStride, kPackedStride);
   }
 }
 
@@ -258,6 +370,9 @@ HWY_EXPORT(Quantise);
 HWY_EXPORT(SumOfSquares);
 HWY_EXPORT(QuantiseLinear);
 HWY_EXPORT(Put);
+HWY_EXPORT(Get);
+HWY_EXPORT(Take);
+HWY_EXPORT(Place);
 
 void rotate_fast(const Rotation& rotation, std::span<float> x) {
   HWY_DYNAMIC_DISPATCH(Rotate)(rotation, x.data());
@@ -293,6 +408,27 @@ void put_fast(const TileLayout& layout, std::span<std::uint8_t> tile, int token,
   HWY_DYNAMIC_DISPATCH(Put)
   (layout.side(), layout.bits(), tile.data(), static_cast<std::size_t>(token), codes.data(),
    codes.size());
+}
+
+void get_fast(const TileLayout& layout, std::span<const std::uint8_t> tile, int token,
+              std::span<std::uint8_t> codes) {
+  HWY_DYNAMIC_DISPATCH(Get)
+  (layout.side(), layout.bits(), tile.data(), static_cast<std::size_t>(token), codes.data(),
+   codes.size());
+}
+
+void take_fast(const TileLayout& layout, std::span<const std::uint8_t> tile, int token,
+               std::span<std::uint8_t> packed) {
+  HWY_DYNAMIC_DISPATCH(Take)
+  (layout.side(), layout.bits(), tile.data(), static_cast<std::size_t>(token), packed.data(),
+   static_cast<std::size_t>(layout.head_dim()));
+}
+
+void place_fast(const TileLayout& layout, std::span<std::uint8_t> tile, int token,
+                std::span<const std::uint8_t> packed) {
+  HWY_DYNAMIC_DISPATCH(Place)
+  (layout.side(), layout.bits(), tile.data(), static_cast<std::size_t>(token), packed.data(),
+   static_cast<std::size_t>(layout.head_dim()));
 }
 
 }  // namespace slipstream::turbo

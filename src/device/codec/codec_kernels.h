@@ -18,8 +18,15 @@ void rotate_back_fast(const Rotation& rotation, std::span<float> x);
 // As encode(); a multiple of 16 components.
 std::uint16_t encode_fast(int bits, std::span<const float> rotated, std::span<std::uint8_t> codes);
 
-// As TileLayout::put().
+// As TileLayout::put(), get(), take() and place(). A key's padding behind its last channel, which
+// means nothing, is taken and placed with it.
 void put_fast(const TileLayout& layout, std::span<std::uint8_t> tile, int token,
               std::span<const std::uint8_t> codes);
+void get_fast(const TileLayout& layout, std::span<const std::uint8_t> tile, int token,
+              std::span<std::uint8_t> codes);
+void take_fast(const TileLayout& layout, std::span<const std::uint8_t> tile, int token,
+               std::span<std::uint8_t> packed);
+void place_fast(const TileLayout& layout, std::span<std::uint8_t> tile, int token,
+                std::span<const std::uint8_t> packed);
 
 }  // namespace slipstream::turbo

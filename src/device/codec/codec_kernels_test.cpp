@@ -119,5 +119,57 @@ TEST(CodecKernels, PutAsTheReferenceDoes) {
   }
 }
 
+std::vector<std::uint8_t> random_bytes(std::mt19937& random, std::size_t n) {
+  std::vector<std::uint8_t> bytes(n);
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
+  return bytes;
+}
+
+// Out of a tile, as codes and packed, and into another one, whose other tokens stay.
+TEST(CodecKernels, GetTakeAndPlaceAsTheReferenceDoes) {
+  std::mt19937 random(10);
+  for (const Side side : {Side::kKey, Side::kValue}) {
+    for (const int bits : {2, 3, 4, 8}) {
+      for (const int dim : kDims) {
+        SCOPED_TRACE(testing::Message() << "bits " << bits << ", head " << dim);
+        const TileLayout layout(side, bits, dim);
+        const std::size_t n = layout.token_bytes();
+        Guarded<std::uint8_t> tile(layout.code_bytes());
+        Guarded<std::uint8_t> codes(static_cast<std::size_t>(dim));
+        Guarded<std::uint8_t> packed(n);
+        on_every_target([&] {
+          // Written, so that padding is what the kernels leave there.
+          for (int token = 0; token < kTileTokens; ++token) {
+            std::vector<std::uint8_t> written = random_bytes(random, codes.span().size());
+            for (std::uint8_t& code : written) code &= static_cast<std::uint8_t>((1 << bits) - 1);
+            put_fast(layout, tile.span(), token, written);
+          }
+          std::vector<std::uint8_t> other = random_bytes(random, layout.code_bytes());
+          for (int token = 0; token < kTileTokens; ++token) {
+            std::vector<std::uint8_t> expected(codes.span().size());
+            layout.get(tile.span(), token, expected);
+            get_fast(layout, tile.span(), token, codes.span());
+            EXPECT_TRUE(std::ranges::equal(codes.span(), expected)) << "codes of " << token;
+            std::vector<std::uint8_t> taken(n);
+            layout.take(tile.span(), token, taken);
+            take_fast(layout, tile.span(), token, packed.span());
+            EXPECT_TRUE(std::ranges::equal(packed.span(), taken)) << "token " << token;
+            const int to = (token * 7 + 3) % kTileTokens;
+            place_fast(layout, other, to, packed.span());
+            layout.get(other, to, codes.span());
+            EXPECT_TRUE(std::ranges::equal(codes.span(), expected)) << "placed " << token;
+          }
+          for (int token = 0; token < kTileTokens; ++token) {  // none has touched another
+            std::vector<std::uint8_t> expected(codes.span().size());
+            layout.get(tile.span(), token, expected);
+            layout.get(other, (token * 7 + 3) % kTileTokens, codes.span());
+            EXPECT_TRUE(std::ranges::equal(codes.span(), expected)) << "kept " << token;
+          }
+        });
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace slipstream::turbo

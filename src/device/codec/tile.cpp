@@ -1,13 +1,15 @@
 #include "device/codec/tile.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/check.h"
 
 namespace slipstream::turbo {
 namespace {
 
-constexpr std::size_t kGroupBytes = 64;  // 16 slots of one 32-bit word
+constexpr std::size_t kWordBytes = 4;
+constexpr std::size_t kGroupBytes = 64;  // 16 slots of one word
 
 struct Place {
   std::size_t byte;
@@ -79,6 +81,28 @@ void TileLayout::get(std::span<const std::uint8_t> tile, int token,
     case 4: return get_plane<4>(tile, side_, token, 0, codes);
     default: return get_plane<8>(tile, side_, token, 0, codes);
   }
+}
+
+void TileLayout::take(std::span<const std::uint8_t> tile, int token,
+                      std::span<std::uint8_t> packed) const {
+  std::vector<std::uint8_t> codes(static_cast<std::size_t>(head_dim_));
+  get(tile, token, codes);
+  std::vector<std::uint8_t> key_tile(code_bytes_);
+  TileLayout(Side::kKey, bits_, head_dim_).put(key_tile, 0, codes);
+  for (std::size_t i = 0; i < packed.size(); ++i) {
+    packed[i] = key_tile[i / kWordBytes * kGroupBytes + i % kWordBytes];
+  }
+}
+
+void TileLayout::place(std::span<std::uint8_t> tile, int token,
+                       std::span<const std::uint8_t> packed) const {
+  std::vector<std::uint8_t> key_tile(code_bytes_);
+  for (std::size_t i = 0; i < packed.size(); ++i) {
+    key_tile[i / kWordBytes * kGroupBytes + i % kWordBytes] = packed[i];
+  }
+  std::vector<std::uint8_t> codes(static_cast<std::size_t>(head_dim_));
+  TileLayout(Side::kKey, bits_, head_dim_).get(key_tile, 0, codes);
+  put(tile, token, codes);
 }
 
 }  // namespace slipstream::turbo

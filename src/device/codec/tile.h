@@ -56,6 +56,11 @@ class TileLayout {
   void put(std::span<std::uint8_t> tile, int token, std::span<const std::uint8_t> codes) const;
   void get(std::span<const std::uint8_t> tile, int token, std::span<std::uint8_t> codes) const;
 
+  // One token alone, keys and values alike: the words that a key's slot holds, one after the other.
+  [[nodiscard]] std::size_t token_bytes() const { return code_bytes_ / kTileTokens; }
+  void take(std::span<const std::uint8_t> tile, int token, std::span<std::uint8_t> packed) const;
+  void place(std::span<std::uint8_t> tile, int token, std::span<const std::uint8_t> packed) const;
+
  private:
   Side side_;
   int bits_;

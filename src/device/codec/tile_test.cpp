@@ -39,6 +39,27 @@ TEST_P(Tile, EveryTokenComesBack) {
   }
 }
 
+// A token taken out of one tile and placed in another keeps its codes; its neighbours stay.
+TEST_P(Tile, ATokenMovesAlone) {
+  const auto [side, bits, head_dim] = GetParam();
+  const TileLayout layout(side, bits, head_dim);
+  std::mt19937 random(8);
+  const std::vector<std::uint8_t> codes = random_codes(random, bits, head_dim);
+  const std::vector<std::uint8_t> neighbour = random_codes(random, bits, head_dim);
+  std::vector<std::uint8_t> from(layout.code_bytes());
+  layout.put(from, 5, codes);
+  std::vector<std::uint8_t> packed(layout.token_bytes());
+  layout.take(from, 5, packed);
+  std::vector<std::uint8_t> to(layout.code_bytes());
+  layout.put(to, 11, neighbour);
+  layout.place(to, 12, packed);
+  std::vector<std::uint8_t> read(codes.size());
+  layout.get(to, 12, read);
+  EXPECT_EQ(read, codes);
+  layout.get(to, 11, read);
+  EXPECT_EQ(read, neighbour);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Tile,
                          testing::Combine(testing::Values(Side::kKey, Side::kValue),
                                           testing::Values(2, 3, 4, 8),
@@ -58,6 +79,12 @@ TEST(TileExample, FourBitKeysAndValues) {
   EXPECT_EQ(tile[15], 0x73);       // channels 3 and 7
   EXPECT_EQ(tile[64 + 12], 0xc8);  // channels 8 and 12
   EXPECT_EQ(tile[16], 0);          // token 4 is untouched
+  std::vector<std::uint8_t> packed(keys.token_bytes());
+  keys.take(tile, 3, packed);
+  EXPECT_EQ(packed.size(), 64U);
+  EXPECT_EQ(packed[0], 0x40);
+  EXPECT_EQ(packed[3], 0x73);
+  EXPECT_EQ(packed[4], 0xc8);
 
   const TileLayout values(Side::kValue, 4, 128);
   std::vector<std::uint8_t> value_tile(values.code_bytes());
@@ -66,6 +93,9 @@ TEST(TileExample, FourBitKeysAndValues) {
   EXPECT_EQ(value_tile[2 * 4 + 2], 0x20);
   // Channel 18 is slot 2 again, in the third group: two groups per 16 channels.
   EXPECT_EQ(value_tile[2 * 64 + 2 * 4 + 2], 0x20);
+  std::vector<std::uint8_t> packed_value(values.token_bytes());
+  values.take(value_tile, 6, packed_value);
+  EXPECT_EQ(packed_value, packed);  // alone, a value looks like a key
 }
 
 TEST(TileExample, SizesCarryTheRatios) {

@@ -5,8 +5,11 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <numeric>
 
+#include "base/check.h"
 #include "device/codec/codec_kernels.h"
+#include "device/codec/f16.h"
 #include "device/codec/vector_codec.h"
 
 namespace slipstream::turbo {
@@ -140,15 +143,20 @@ void CompressedCache::observe(std::span<const std::int64_t> row_idx, std::span<c
   const std::size_t n_channels = centre_.size();
   find_centre();
   // The new rows are about to be written by the caller.
-  const auto head_dim = static_cast<std::size_t>(shape_.head_dim);
   for (std::size_t i = 0; i < n_before; ++i) {
-    for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
-      write(early_row_idx_[i], head,
-            std::span(early_rows_)
-                .subspan(i * n_channels + static_cast<std::size_t>(head) * head_dim, head_dim));
-    }
+    write_row(early_row_idx_[i], std::span(early_rows_).subspan(i * n_channels, n_channels));
   }
   if (n_now >= kCentreRows) close_centre();
+}
+
+void CompressedCache::adopt_centres(std::span<const float> centres) {
+  SLIP_CHECK(is_centre_open_, "a centre that is closed does not move");
+  std::ranges::copy(centres, centre_.begin());
+  const std::size_t n_channels = centre_.size();
+  for (std::size_t i = 0; i < early_row_idx_.size(); ++i) {
+    write_row(early_row_idx_[i], std::span(early_rows_).subspan(i * n_channels, n_channels));
+  }
+  close_centre();
 }
 
 void CompressedCache::close_centre() {
@@ -173,18 +181,95 @@ void CompressedCache::write(std::int64_t row, std::int64_t head, std::span<const
   put_fast(layout_, tile_codes(row, head), token, c);
 }
 
+void CompressedCache::write_row(std::int64_t row, std::span<const float> channels) {
+  const auto head_dim = static_cast<std::size_t>(shape_.head_dim);
+  for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
+    write(row, head, channels.subspan(static_cast<std::size_t>(head) * head_dim, head_dim));
+  }
+}
+
 void CompressedCache::read(std::int64_t row, std::int64_t head, std::span<float> vector) const {
+  read_around(centre(head), row, head, vector);
+}
+
+void CompressedCache::read_around(std::span<const float> centre, std::int64_t row,
+                                  std::int64_t head, std::span<float> vector) const {
   std::array<std::uint8_t, kHeadDimMax> codes;
   const std::span c(codes.data(), vector.size());
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
-  layout_.get(tile_codes(row, head), token, c);
+  get_fast(layout_, tile_codes(row, head), token, c);
   const std::uint16_t* scale = token_scales(row, head);
   for (int i = 0; i < n_scales(shape_.side, shape_.bits, shape_.head_dim); ++i) {
     decode(shape_.bits, scale[i * kTileTokens],
            scale_part(std::span<const std::uint8_t>(c), shape_, i), scale_part(vector, shape_, i));
   }
   rotate_back_fast(rotation_, vector);
-  std::ranges::transform(vector, centre(head), vector.begin(), std::plus<>());
+  std::ranges::transform(vector, centre, vector.begin(), std::plus<>());
+}
+
+std::size_t CompressedCache::packed_row_bytes() const {
+  const auto scales_of_token =
+      static_cast<std::size_t>(n_scales(shape_.side, shape_.bits, shape_.head_dim));
+  return static_cast<std::size_t>(shape_.n_heads) *
+         (scales_of_token * sizeof(std::uint16_t) + layout_.token_bytes());
+}
+
+void CompressedCache::pack(std::int64_t row, std::span<std::byte> into) const {
+  const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
+  const int n = n_scales(shape_.side, shape_.bits, shape_.head_dim);
+  auto* at = reinterpret_cast<std::uint8_t*>(into.data());
+  for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
+    const std::uint16_t* scale = token_scales(row, head);
+    for (int i = 0; i < n; ++i, at += sizeof(*scale)) {
+      std::memcpy(at, scale + i * kTileTokens, sizeof(*scale));
+    }
+    take_fast(layout_, tile_codes(row, head), token, {at, layout_.token_bytes()});
+    at += layout_.token_bytes();
+  }
+}
+
+bool CompressedCache::unpack(std::int64_t row, std::span<const std::byte> from) {
+  const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
+  const int n = n_scales(shape_.side, shape_.bits, shape_.head_dim);
+  const auto* at = reinterpret_cast<const std::uint8_t*>(from.data());
+  for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
+    std::uint16_t* scale = token_scales(row, head);
+    for (int i = 0; i < n; ++i, at += sizeof(*scale)) {
+      std::uint16_t value = 0;
+      std::memcpy(&value, at, sizeof(value));
+      if ((value & kF16Infinity) == kF16Infinity) return false;
+      scale[i * kTileTokens] = value;
+    }
+    place_fast(layout_, tile_codes(row, head), token, {at, layout_.token_bytes()});
+    at += layout_.token_bytes();
+  }
+  return true;
+}
+
+void CompressedCache::recentre(std::int64_t first_row, std::int64_t n_rows,
+                               std::span<const float> centres) {
+  constexpr std::int64_t kRowsAtOnce = 512;  // more than an open centre needs
+  const auto head_dim = static_cast<std::size_t>(shape_.head_dim);
+  const std::size_t n_channels = centre_.size();
+  std::vector<std::int64_t> row_idx;
+  std::vector<float> rows;
+  for (const std::int64_t end_row = first_row + n_rows; first_row < end_row;
+       first_row += kRowsAtOnce) {
+    row_idx.resize(static_cast<std::size_t>(std::min(kRowsAtOnce, end_row - first_row)));
+    std::ranges::iota(row_idx, first_row);
+    rows.resize(row_idx.size() * n_channels);
+    std::span<float> rest = rows;
+    for (const std::int64_t row : row_idx) {
+      for (std::int64_t head = 0; head < shape_.n_heads; ++head, rest = rest.subspan(head_dim)) {
+        read_around(centres.subspan(static_cast<std::size_t>(head) * head_dim, head_dim), row, head,
+                    rest.first(head_dim));
+      }
+    }
+    observe(row_idx, rows);
+    for (std::size_t i = 0; i < row_idx.size(); ++i) {
+      write_row(row_idx[i], std::span(rows).subspan(i * n_channels, n_channels));
+    }
+  }
 }
 
 void CompressedCache::clear() {

@@ -9,9 +9,9 @@
 // written. Keys of many models share a large offset, which a codec that scales by length would
 // spend its precision on. Attention adds the centre's part back exactly (attention.cpp).
 //
-// Threads: concurrent reads are safe; a tile is written by one thread at a time (tile.h); observe()
-// and clear() by one thread while nobody reads or writes.
-// Errors:  create: kOutOfMemory.
+// Threads: concurrent reads are safe; a tile is written by one thread at a time (tile.h);
+// observe(), what changes centres, and clear() by one thread while nobody reads or writes. Errors:
+// create: kOutOfMemory.
 #pragma once
 
 #include <cstdint>
@@ -48,16 +48,30 @@ class CompressedCache {
 
   // Shows rows before they are written, while the centre is still open: it becomes their mean now
   // and then, and the rows seen before are written again. Afterwards does nothing. `rows` is
-  // n x n_heads * head_dim. Rows written without being shown need a centre that does not move any more: close it
-  // first.
+  // n x n_heads * head_dim. Rows written without being shown need a centre that does not move any
+  // more: close it first.
   [[nodiscard]] bool is_centre_open() const { return is_centre_open_; }
   void observe(std::span<const std::int64_t> row_idx, std::span<const float> rows);
   void close_centre();
   [[nodiscard]] std::span<const float> centre(std::int64_t head) const;
+  [[nodiscard]] std::span<const float> centres() const { return centre_; }  // n_heads x head_dim
+  // Takes the centre of another cache for its own and closes it. Only while it is open: the rows
+  // seen so far are written again.
+  void adopt_centres(std::span<const float> centres);
 
   // One vector of head_dim numbers, as the model sees it (not rotated).
   void write(std::int64_t row, std::int64_t head, std::span<const float> vector);
   void read(std::int64_t row, std::int64_t head, std::span<float> vector) const;
+
+  // A row of codes, so that it leaves a cache and comes back without change: for each head its
+  // scales, then its codes (TileLayout::take). unpack() is false, with the row in no defined state,
+  // for scales that no cache packs: those that are not finite.
+  [[nodiscard]] std::size_t packed_row_bytes() const;
+  void pack(std::int64_t row, std::span<std::byte> into) const;
+  [[nodiscard]] bool unpack(std::int64_t row, std::span<const std::byte> from);
+  // Rows just unpacked that were encoded around other centres: encodes them again, as rows that are
+  // new here.
+  void recentre(std::int64_t first_row, std::int64_t n_rows, std::span<const float> centres);
 
   // For kernels: layout().code_bytes() codes, and the scales as f16, [scale][token] (tile.h).
   [[nodiscard]] std::span<const std::uint8_t> codes(std::int64_t stream, std::int64_t head,
@@ -71,6 +85,9 @@ class CompressedCache {
  private:
   CompressedCache(const CacheShape& shape, Mapping memory);
   void find_centre();
+  void write_row(std::int64_t row, std::span<const float> channels);
+  void read_around(std::span<const float> centre, std::int64_t row, std::int64_t head,
+                   std::span<float> vector) const;
   [[nodiscard]] std::uint8_t* head_start(std::int64_t stream, std::int64_t head) const;
   [[nodiscard]] std::span<std::uint8_t> tile_codes(std::int64_t row, std::int64_t head) const;
   [[nodiscard]] std::uint16_t* token_scales(std::int64_t row, std::int64_t head) const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "device/kv_buffer/packed_rows.h"
 #include "device/log.h"
 
 namespace slipstream::turbo {
@@ -67,8 +68,9 @@ void memset_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, uint8_
 void set_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, const void* data,
                 size_t offset, size_t size) {
   if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
-    const std::span bytes(static_cast<const std::byte*>(data), size);
-    report(cache->set(bytes, cache_offset(tensor) + offset));
+    const std::size_t start = cache_offset(tensor) + offset;
+    if (set_packed(*cache, data, start, size)) return;
+    report(cache->set(std::span(static_cast<const std::byte*>(data), size), start));
   } else {
     std::memcpy(static_cast<char*>(tensor->data) + offset, data, size);
   }
@@ -77,7 +79,9 @@ void set_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, const voi
 void get_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* tensor, void* data,
                 size_t offset, size_t size) {
   if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
-    cache->get(std::span(static_cast<std::byte*>(data), size), cache_offset(tensor) + offset);
+    const std::size_t start = cache_offset(tensor) + offset;
+    if (get_packed(*cache, data, start, size)) return;
+    cache->get(std::span(static_cast<std::byte*>(data), size), start);
   } else {
     std::memcpy(data, static_cast<const char*>(tensor->data) + offset, size);
   }
