@@ -66,6 +66,20 @@ TEST_F(Files, ReadsExactlyOrSaysWhereTheFileEnds) {
   EXPECT_EQ(beyond.error().message, "the file ends at byte 10, 2 bytes too early");
 }
 
+TEST_F(Files, WritesExactlyOrSaysWhyNot) {
+  const std::string path = write("a", "");
+  const Result<UniqueFd> fd = open_file(path, O_WRONLY);
+  ASSERT_TRUE(fd);
+  const std::vector<std::byte> text(100'000, std::byte{'x'});
+  ASSERT_TRUE(write_exactly(fd->get(), text));
+  ASSERT_TRUE(write_exactly(fd->get(), std::span(text).first(1)));
+  EXPECT_EQ(read_small_file(path), std::string(100'001, 'x'));
+  const Result<UniqueFd> full = open_file("/dev/full", O_WRONLY);
+  ASSERT_TRUE(full);
+  EXPECT_EQ(write_exactly(full->get(), text).error().message,
+            "cannot write 100000 bytes: No space left on device");
+}
+
 TEST_F(Files, ReadsSmallFilesAndRefusesLargeOnes) {
   EXPECT_EQ(read_small_file(write("a", "hello\n")), "hello\n");
   EXPECT_TRUE(read_small_file("/proc/self/status").value().starts_with("Name:"));

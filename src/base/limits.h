@@ -39,6 +39,18 @@ struct Limits {
   // every token is allowed, looking at all 50,000 of GPT-2 takes half a million steps.
   std::size_t grammar_steps_max = std::size_t{1} << 23;
   std::size_t grammar_nodes_max = std::size_t{1} << 20;
+  // Prefixes on disk (engine/disk_tier). A longer one is not written, and a file that claims to
+  // hold one is corrupt.
+  std::size_t prefix_tokens_max = std::size_t{1} << 20;
+  std::size_t prefix_state_bytes_max = std::size_t{4} << 30;
+  // Prefixes that wait for the disk, with the one that is being written: more are not taken.
+  std::size_t n_prefix_writes_max = 8;
+  std::size_t prefix_writes_bytes_max = std::size_t{4} << 30;
+  // With more files than this those used longest ago are deleted, as with more bytes than
+  // configured.
+  std::size_t n_prefix_files_max = 16'384;
+  // What prefixes leave free on a disk, unless 5 % of the disk is less.
+  std::size_t disk_reserve_bytes_max = std::size_t{1} << 30;
 };
 
 inline constexpr Limits kLimits{};

@@ -48,6 +48,16 @@ Result<void> read_exactly(int fd, std::span<std::byte> into, std::uint64_t offse
   return {};
 }
 
+Result<void> write_exactly(int fd, std::span<const std::byte> from) {
+  while (!from.empty()) {
+    const ssize_t n_bytes = ::write(fd, from.data(), from.size());
+    if (n_bytes < 0 && errno == EINTR) continue;
+    if (n_bytes < 0) return fail_errno(errno, std::format("cannot write {} bytes", from.size()));
+    from = from.subspan(static_cast<std::size_t>(n_bytes));
+  }
+  return {};
+}
+
 Result<std::string> read_small_file(const std::string& path) {
   Result<UniqueFd> fd = open_file(path, O_RDONLY);
   if (!fd) return std::unexpected(std::move(fd.error()));

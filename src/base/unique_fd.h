@@ -39,6 +39,9 @@ class UniqueFd {
 // Fills all of `into` from `offset`, however many calls that takes; a shorter file is kCorrupt.
 [[nodiscard]] Result<void> read_exactly(int fd, std::span<std::byte> into, std::uint64_t offset);
 
+// Writes all of `from` at the descriptor's position, however many calls that takes.
+[[nodiscard]] Result<void> write_exactly(int fd, std::span<const std::byte> from);
+
 // The whole text of a small file, such as those of /proc (Limits::small_file_bytes_max).
 [[nodiscard]] Result<std::string> read_small_file(const std::string& path);
 

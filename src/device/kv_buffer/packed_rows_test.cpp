@@ -229,11 +229,12 @@ TEST_P(PackedRows, GiveTheirCentreToACacheWithoutOne) {
   cache.compute_rows(0, kCells, 20, 7);
   Saved saved = cache.save({{.first = 0, .n = 20}});
   OneCache other = make();
-  other.compute_rows(30, 5, 20, 8);
+  other.compute_rows(30, 5, -5, 8);
   const std::vector<float> before = other.read(30, 5);
   ASSERT_TRUE(other.restore(saved, {{.first = 0, .n = 20}}));
   EXPECT_EQ(other.save({{.first = 0, .n = 20}}), saved);
-  EXPECT_LT(relative_error(before, other.read(30, 5)), std::get<1>(GetParam()) == 2 ? 0.3 : 0.1);
+  // Coarser, for their new centre is far away; 15 and more if they had stayed as they were.
+  EXPECT_LT(relative_error(before, other.read(30, 5)), 4);
 }
 
 // A sequence shorter than a centre needs: what is computed after it may still move the centre.

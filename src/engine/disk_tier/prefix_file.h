@@ -1,0 +1,71 @@
+// PrefixFile: the state of a sequence after its first tokens, as a file. Bytes and a worked example
+// are in docs/formats/prefix-file.md.
+//
+// Every length is checked against the file's size and the limits before it is used, and every part
+// has a checksum: what is read is what was written, or an error.
+//
+// Threads: thread-compatible; a PrefixFile may be read by many at a time.
+// Errors:  kCorrupt for what is not whole; kUnsupported for another version of the format; kIo.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "engine/request.h"
+
+namespace slipstream {
+
+// What a state is valid for: model file, scheme of the KV cache, engine version, context
+// parameters. Whoever makes states computes it; here it is 32 bytes that are equal or not.
+using Fingerprint = std::array<std::byte, 32>;
+
+struct PrefixHead {
+  Fingerprint fingerprint = {};
+  std::uint64_t salt = 0;  // prefixes of different salts are never shared
+  std::vector<Token> tokens = {};
+  std::uint64_t state_bytes = 0;
+};
+
+// Asked before each part is written, with the bytes written so far and those to be written now. A
+// failure ends the writing.
+using MakeRoom = std::function<Result<void>(std::uint64_t n_written, std::uint64_t n_more)>;
+
+// To the beginning of an empty file; gives its size. head.state_bytes is the size of the state.
+[[nodiscard]] Result<std::uint64_t> write_prefix_file(int fd, const PrefixHead& head,
+                                                      std::span<const std::byte> state,
+                                                      const MakeRoom& make_room);
+
+// The size that such a file can at most have.
+[[nodiscard]] std::uint64_t prefix_file_bytes_max(std::size_t n_tokens, std::uint64_t state_bytes);
+
+class PrefixFile {
+ public:
+  // Reads and checks everything but the state.
+  [[nodiscard]] static Result<PrefixFile> open(UniqueFd fd, const Limits& limits = kLimits);
+
+  [[nodiscard]] const PrefixHead& head() const { return head_; }
+  [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
+
+  // Fills all of `into`, head().state_bytes; after an error it holds anything.
+  [[nodiscard]] Result<void> read_state(std::span<std::byte> into) const;
+
+ private:
+  PrefixFile() = default;
+  [[nodiscard]] Result<std::vector<std::byte>> read_index(const Limits& limits) const;
+  [[nodiscard]] Result<void> parse_index(std::span<const std::byte> index, const Limits& limits);
+
+  UniqueFd fd_;
+  std::uint64_t file_bytes_ = 0;
+  std::uint64_t index_bytes_ = 0;  // compressed
+  PrefixHead head_;
+  std::vector<std::uint32_t> block_bytes_;  // compressed
+};
+
+}  // namespace slipstream
