@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <format>
 #include <utility>
@@ -18,7 +19,7 @@ std::string progress_line(std::string_view what, double done, double seconds) {
   std::string line = std::format("{} [{}{}] {:3.0f}%", what, std::string(n_full, '#'),
                                  std::string(kWidth - n_full, '-'), done * 100);
   if (done >= kEstimateFrom && done < 1) {
-    const auto left = static_cast<long>(seconds / done * (1 - done) + 0.5);
+    const auto left = std::lround(seconds / done * (1 - done));
     line += std::format("  {}:{:02} left", left / 60, left % 60);
   }
   return line;

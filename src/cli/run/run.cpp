@@ -139,11 +139,12 @@ Result<int> try_run(const Options& options) {
   if (!id) return std::unexpected(id.error());
 
   const Answer::News last = print(answer, engine, n_prompt);
+  const Ending ending = last.ending.value_or(Ending{.reason = FinishReason::kFailed});
   const steady_clock::time_point ended = steady_clock::now();
-  if (last.ending->reason == FinishReason::kFailed) return fail(Code::kIo, last.ending->error);
+  if (ending.reason == FinishReason::kFailed) return fail(Code::kIo, ending.error);
   std::fputs("\n", stdout);
   const steady_clock::time_point first = last.first_token.value_or(ended);
-  print_timings(*last.ending, seconds_between(started, asked), seconds_between(asked, first),
+  print_timings(ending, seconds_between(started, asked), seconds_between(asked, first),
                 seconds_between(first, ended), kv->scheme);
   return 0;
 }
