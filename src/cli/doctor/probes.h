@@ -5,12 +5,11 @@
 // Threads: call from one thread. Errors: none, see doctor.h.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/memory_info.h"
 #include "cli/doctor/finding.h"
 
 namespace slipstream::doctor {
@@ -31,13 +30,6 @@ CpuInfo parse_cpuinfo(std::string_view proc_cpuinfo);
 // The instruction sets that matter to our kernels and are present, best first.
 std::vector<std::string> useful_features(const CpuInfo& cpu);
 
-struct MemoryInfo {
-  std::uint64_t total_bytes = 0;
-  std::uint64_t available_bytes = 0;
-  std::optional<std::uint64_t> cgroup_limit_bytes;  // unset: no limit below the machine's memory
-};
-// Fails (nullopt) on a text that is not /proc/meminfo.
-std::optional<MemoryInfo> parse_meminfo(std::string_view proc_meminfo);
 Finding judge_memory(const MemoryInfo& memory);
 
 struct EngineInfo {
@@ -48,7 +40,5 @@ struct EngineInfo {
   std::string turbo_refusal;              // why it cannot be used; empty if it can
 };
 std::vector<Finding> judge_engine(const EngineInfo& engine);
-
-std::string format_bytes(std::uint64_t n_bytes);  // "23.4 GiB"
 
 }  // namespace slipstream::doctor

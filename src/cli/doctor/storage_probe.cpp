@@ -6,6 +6,7 @@
 #include <format>
 #include <system_error>
 
+#include "base/format_bytes.h"
 #include "base/unique_fd.h"
 #include "cli/doctor/probes.h"
 

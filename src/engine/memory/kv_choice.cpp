@@ -1,0 +1,94 @@
+#include "engine/memory/kv_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <format>
+#include <ranges>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "base/format_bytes.h"
+
+namespace slipstream {
+namespace {
+
+constexpr std::int64_t kContextStep = 256;
+
+std::vector<KvScheme> candidates(const ModelGeometry& geometry, bool has_plugin) {
+  if (!has_plugin || !std::ranges::any_of(geometry.attention, can_compress)) return {KvScheme{}};
+  std::vector<KvScheme> schemes;
+  for (const std::string_view name : {"turbo8v4", "turbo4", "turbo3"}) {
+    Result<KvScheme> scheme = parse_kv_scheme(name);
+    SLIP_CHECK(scheme.has_value(), "a scheme of ours has no such name");
+    schemes.push_back(std::move(*scheme));
+  }
+  return schemes;
+}
+
+// "--ctx 65536 fits with turbo4, --ctx 49152 with turbo8v4"
+Result<std::string> advise(const ModelProfile& profile, const std::vector<KvScheme>& schemes,
+                           std::uint64_t available_bytes, const ContextShape& shape) {
+  std::string advice;
+  for (const KvScheme& scheme : std::views::reverse(schemes)) {
+    const Result<std::int64_t> n_ctx = largest_context(profile, scheme, available_bytes, shape);
+    if (!n_ctx) return std::unexpected(n_ctx.error());
+    if (*n_ctx == 0) continue;
+    advice += std::format("{}--ctx {} {}with {}", advice.empty() ? "" : ", ", *n_ctx,
+                          advice.empty() ? "fits " : "", scheme.name());
+  }
+  return advice.empty() ? "no context fits: use a smaller model" : advice;
+}
+
+}  // namespace
+
+std::uint64_t needed_bytes(const MemoryForecast& forecast) {
+  return forecast.total() + forecast.total() / 20;
+}
+
+Result<std::int64_t> largest_context(const ModelProfile& profile, const KvScheme& scheme,
+                                     std::uint64_t available_bytes, const ContextShape& shape) {
+  const std::int64_t wanted = std::max(shape.n_ctx, profile.geometry.n_ctx_train);
+  std::int64_t fits = 0;                                                   // steps
+  std::int64_t too_many = (wanted + kContextStep - 1) / kContextStep + 1;  // not asked for
+  while (too_many - fits > 1) {
+    const std::int64_t middle = (fits + too_many) / 2;
+    ContextShape tried = shape;
+    tried.n_ctx = middle * kContextStep;
+    const Result<MemoryForecast> forecasted = forecast(profile, scheme, tried);
+    if (!forecasted) return std::unexpected(forecasted.error());
+    (needed_bytes(*forecasted) <= available_bytes ? fits : too_many) = middle;
+  }
+  return fits * kContextStep;
+}
+
+Result<KvChoice> choose(const ModelProfile& profile, std::uint64_t available_bytes,
+                        const ContextShape& shape, bool has_plugin) {
+  const std::vector<KvScheme> schemes = candidates(profile.geometry, has_plugin);
+  std::string needs;
+  std::int64_t n_ctx = 0;
+  for (const KvScheme& scheme : schemes) {
+    Result<MemoryForecast> forecasted = forecast(profile, scheme, shape);
+    if (!forecasted) return std::unexpected(forecasted.error());
+    if (needed_bytes(*forecasted) <= available_bytes) {
+      return KvChoice{.scheme = scheme, .forecast = std::move(*forecasted)};
+    }
+    n_ctx = forecasted->n_ctx;
+    needs += std::format("{}{} with {}", needs.empty() ? "" : ", ",
+                         format_bytes(needed_bytes(*forecasted)), scheme.name());
+  }
+  const Result<std::string> advice = advise(profile, schemes, available_bytes, shape);
+  if (!advice) return std::unexpected(advice.error());
+  return fail(Code::kOutOfMemory,
+              std::format("a context of {} needs {}, and {} are available: {}", n_ctx, needs,
+                          format_bytes(available_bytes), *advice));
+}
+
+Result<KvChoice> choose(const std::filesystem::path& path, std::uint64_t available_bytes,
+                        const ContextShape& shape, bool has_plugin) {
+  const Result<ModelProfile> profile = read_profile(path);
+  if (!profile) return std::unexpected(profile.error());
+  return choose(*profile, available_bytes, shape, has_plugin);
+}
+
+}  // namespace slipstream

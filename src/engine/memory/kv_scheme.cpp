@@ -1,0 +1,143 @@
+#include "engine/memory/kv_scheme.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <format>
+#include <optional>
+#include <ranges>
+
+#include "engine/memory/turbo_tile.h"
+
+namespace slipstream {
+namespace {
+
+struct TurboName {
+  std::string_view name;
+  KvBits bits;
+};
+constexpr std::array kTurboNames = {
+    TurboName{"turbo8v4", {8, 4}}, TurboName{"turbo8", {8, 8}},   TurboName{"turbo4", {4, 4}},
+    TurboName{"turbo3", {3, 3}},   TurboName{"turbo8v3", {8, 3}}, TurboName{"turbo4v3", {4, 3}},
+    TurboName{"turbo4v2", {4, 2}}, TurboName{"turbo2", {2, 2}},   TurboName{"turbo0v4", {0, 4}},
+    TurboName{"turbo0v0", {0, 0}},
+};
+// What libllama takes as type of a cache.
+constexpr std::array kStockTypes = {
+    GGML_TYPE_F16,  GGML_TYPE_Q8_0, GGML_TYPE_Q4_0,   GGML_TYPE_Q5_1, GGML_TYPE_Q5_0,
+    GGML_TYPE_Q4_1, GGML_TYPE_BF16, GGML_TYPE_IQ4_NL, GGML_TYPE_F32,
+};
+
+std::unexpected<Error> no_scheme(std::string_view name) {
+  std::string names;
+  for (const std::string_view other : kv_scheme_names()) {
+    names += std::format("{}{}", names.empty() ? "" : ", ", other);
+  }
+  return fail(Code::kInvalidArgument,
+              std::format("there is no KV scheme '{}'; there are {}", name, names));
+}
+
+std::optional<KvBits> find_bits(std::string_view name) {
+  if (name == "f16") return KvBits{};  // of single layers
+  const auto* found = std::ranges::find(kTurboNames, name, &TurboName::name);
+  return found == kTurboNames.end() ? std::nullopt : std::optional(found->bits);
+}
+
+std::optional<ggml_type> find_type(std::string_view name) {
+  const auto* found = std::ranges::find(kStockTypes, name, ggml_type_name);
+  return found == kStockTypes.end() ? std::nullopt : std::optional(*found);
+}
+
+std::optional<int> parse_layer(std::string_view text) {
+  int layer = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), layer);
+  if (error != std::errc() || end != text.data() + text.size() || layer < 0) return std::nullopt;
+  return layer;
+}
+
+double type_bits(ggml_type type) {
+  return 8.0 * static_cast<double>(ggml_type_size(type)) /
+         static_cast<double>(ggml_blck_size(type));
+}
+
+double side_bits(KvSide side, int bits, int head_dim) {
+  if (bits == 0 || !is_turbo_head(head_dim)) return type_bits(GGML_TYPE_F16);
+  const auto bytes = static_cast<double>(turbo_code_bytes(bits, head_dim) +
+                                         turbo_scale_bytes(side, bits, head_dim));
+  return 8.0 * bytes / static_cast<double>(kTurboTileTokens * head_dim);
+}
+
+}  // namespace
+
+KvBits KvScheme::bits_of_layer(int layer) const {
+  for (const Override& other : std::views::reverse(overrides_)) {  // the last one named wins
+    if (other.first_layer <= layer && layer <= other.last_layer) return other.bits;
+  }
+  return bits_;
+}
+
+double KvScheme::bits_per_element(int head_dim) const {
+  if (!is_turbo()) return (type_bits(key_type_) + type_bits(value_type_)) / 2;
+  return (side_bits(KvSide::kKey, bits_.keys, head_dim) +
+          side_bits(KvSide::kValue, bits_.values, head_dim)) /
+         2;
+}
+
+Result<KvScheme> KvScheme::parse_stock(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  const std::optional<ggml_type> keys = find_type(name.substr(0, slash));
+  const std::optional<ggml_type> values =
+      slash == std::string_view::npos ? keys : find_type(name.substr(slash + 1));
+  if (!keys || !values) return no_scheme(name);
+  KvScheme scheme;
+  scheme.name_ = name;
+  scheme.key_type_ = *keys;
+  scheme.value_type_ = *values;
+  return scheme;
+}
+
+Result<KvScheme> KvScheme::parse_turbo(std::string_view name) {
+  KvScheme scheme;
+  scheme.name_ = name;
+  bool is_first = true;
+  for (const auto part_range : std::views::split(name, ',')) {
+    const std::string_view part(part_range);
+    const std::size_t equals = is_first ? std::string_view::npos : part.find('=');
+    if (!is_first && equals == std::string_view::npos) {
+      return fail(
+          Code::kInvalidArgument,
+          std::format("'{}' names no layers: write LAYER=SCHEME or FIRST-LAST=SCHEME", part));
+    }
+    const std::string_view scheme_name = is_first ? part : part.substr(equals + 1);
+    const std::optional<KvBits> bits = find_bits(scheme_name);
+    if (!bits) return no_scheme(scheme_name);
+    if (is_first) {
+      scheme.bits_ = *bits;
+      is_first = false;
+      continue;
+    }
+    const std::string_view range = part.substr(0, equals);
+    const std::size_t dash = range.find('-');
+    const std::optional<int> first = parse_layer(range.substr(0, dash));
+    const std::optional<int> last =
+        dash == std::string_view::npos ? first : parse_layer(range.substr(dash + 1));
+    if (!first || !last || *first > *last) {
+      return fail(Code::kInvalidArgument, std::format("'{}' is not a range of layers", range));
+    }
+    scheme.overrides_.push_back({.first_layer = *first, .last_layer = *last, .bits = *bits});
+  }
+  return scheme;
+}
+
+Result<KvScheme> parse_kv_scheme(std::string_view name) {
+  return name.starts_with("turbo") ? KvScheme::parse_turbo(name) : KvScheme::parse_stock(name);
+}
+
+std::vector<std::string_view> kv_scheme_names() {
+  std::vector<std::string_view> names;
+  for (const TurboName& turbo : kTurboNames) names.push_back(turbo.name);
+  for (const ggml_type type : kStockTypes) names.emplace_back(ggml_type_name(type));
+  return names;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,187 @@
+// A model is loaded and its context filled in a process of its own, and what that process then has
+// resident is what was forecast, within 5 %: for stock caches and for every scheme of the plugin
+// that people are told of, and for each shape of model.
+//
+// The process is this program again (memory_forecast_test --fill ...), with the plugin in the
+// environment, as packaged programs get it.
+#include "engine/memory/memory_forecast.h"
+
+#include <ggml-backend.h>
+#include <gtest/gtest.h>
+#include <llama-cpp.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <format>
+#include <string>
+#include <string_view>
+
+#include "base/unique_fd.h"
+
+namespace slipstream {
+namespace {
+
+constexpr ContextShape kShape{.n_ctx = 1024, .n_sequences_max = 4, .n_ubatch = 512, .n_threads = 1};
+constexpr double kMiB = 1 << 20;
+
+// --- the process that is measured
+
+std::int64_t resident_bytes() {
+  const std::string status = read_small_file("/proc/self/status").value_or("");
+  const std::size_t at = status.find("VmRSS:");
+  return at == std::string::npos ? 0 : std::atoll(status.c_str() + at + 6) * 1024;
+}
+
+// As engine/model.cpp makes one.
+llama_context_ptr make_context(llama_model* model, const KvScheme& scheme) {
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = kShape.n_ctx;
+  params.n_batch = params.n_ubatch = kShape.n_ubatch;
+  params.n_seq_max = params.n_outputs_max = kShape.n_sequences_max;
+  params.n_threads = params.n_threads_batch = kShape.n_threads;
+  params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  params.type_k = scheme.key_type();
+  params.type_v = scheme.value_type();
+  params.kv_unified = true;
+  params.swa_full = true;
+  return llama_context_ptr(llama_init_from_model(model, params));
+}
+
+bool decode(llama_context* context, int first, int n) {
+  llama_batch batch = llama_batch_init(n, 0, 1);
+  batch.n_tokens = n;
+  for (int i = 0; i < n; ++i) {
+    batch.token[i] = (first + i) * 7919 % 2000;
+    batch.pos[i] = first + i;
+    batch.n_seq_id[i] = 1;
+    batch.seq_id[i][0] = 0;
+    batch.logits[i] = static_cast<std::int8_t>(i >= n - kShape.n_sequences_max);
+  }
+  const bool done = llama_decode(context, batch) == 0;
+  llama_batch_free(batch);
+  return done;
+}
+
+// Prints by how many bytes the resident set has grown.
+int fill(const char* path, const char* kv, const char* load_mode) {
+  const Result<KvScheme> scheme = parse_kv_scheme(kv);
+  if (!scheme) return 1;
+  ggml_backend_load_all();
+  const std::int64_t before = resident_bytes();
+  llama_model_params params = llama_model_default_params();
+  params.load_mode = llama_load_mode_from_str(load_mode);
+  const llama_model_ptr model(llama_model_load_from_file(path, params));
+  if (!model) return 1;
+  const llama_context_ptr context = make_context(model.get(), *scheme);
+  if (!context) return 1;
+  for (int first = 0; first < kShape.n_ctx; first += kShape.n_ubatch) {
+    if (!decode(context.get(), first, kShape.n_ubatch)) return 1;
+  }
+  std::printf("%lld\n", static_cast<long long>(resident_bytes() - before));
+  return 0;
+}
+
+// --- the test
+
+double measure(const std::filesystem::path& model, const KvScheme& scheme,
+               std::string_view load_mode = "mmap") {
+  const std::string plugin =
+      scheme.is_turbo()
+          ? std::format("GGML_BACKEND_PATH={} GGML_TURBO_KV={}", TURBO_PLUGIN, scheme.name())
+          : "";
+  const std::string command = std::format("env {} /proc/{}/exe --fill {} {} {} 2>/dev/null", plugin,
+                                          ::getpid(), model.string(), scheme.name(), load_mode);
+  double n_bytes = 0;
+  std::FILE* output = ::popen(command.c_str(), "r");
+  EXPECT_EQ(std::fscanf(output, "%lf", &n_bytes), 1) << command;
+  EXPECT_EQ(::pclose(output), 0) << command;
+  return n_bytes;
+}
+
+// Many heads on a narrow model: the cache is most of what it takes.
+std::filesystem::path make_wide_model() {
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / std::format("forecast-{}.gguf", ::getpid());
+  const std::string command = std::format(
+      "{} qwen3 {} --vocabulary {} --embd 64 --ff 64 --layers 48 --heads 8 --kv-heads 8",
+      MAKE_MODEL, path.string(), NEEDLE_MODEL);
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  return path;
+}
+
+void expect_near(double measured, std::uint64_t forecasted, double allowed, std::string_view what) {
+  std::printf("%s: %.1f MiB, forecast %.1f MiB (%+.1f %%)\n", std::string(what).c_str(),
+              measured / kMiB, static_cast<double>(forecasted) / kMiB,
+              100 * (static_cast<double>(forecasted) / measured - 1));
+  EXPECT_NEAR(static_cast<double>(forecasted), measured, allowed) << what;
+}
+
+class ForecastOfScheme : public testing::TestWithParam<const char*> {};
+
+TEST_P(ForecastOfScheme, IsWhatIsResident) {
+  ggml_backend_load_all();
+  const KvScheme scheme = *parse_kv_scheme(GetParam());
+  const std::filesystem::path model = make_wide_model();
+  const Result<MemoryForecast> forecasted = forecast(model, scheme, kShape);
+  const double resident = measure(model, scheme);
+  std::filesystem::remove(model);
+  ASSERT_TRUE(forecasted) << forecasted.error().message;
+  EXPECT_GT(static_cast<double>(forecasted->kv_bytes), 0.2 * resident);
+  expect_near(resident, forecasted->resident(), 0.05 * resident, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ForecastOfScheme,
+                         testing::Values("f16", "q8_0", "turbo8", "turbo8v4", "turbo4", "turbo3",
+                                         "turbo0v4"),
+                         [](const auto& test) { return std::string(test.param); });
+
+// Without mmap nothing is resident but what is needed.
+TEST(Forecast, TotalIsWhatIsResidentWithoutMmap) {
+  ggml_backend_load_all();
+  const KvScheme scheme = *parse_kv_scheme("turbo4");
+  const std::filesystem::path model = make_wide_model();
+  const Result<MemoryForecast> forecasted = forecast(model, scheme, kShape);
+  const double resident = measure(model, scheme, "none");
+  std::filesystem::remove(model);
+  ASSERT_TRUE(forecasted) << forecasted.error().message;
+  expect_near(resident, forecasted->total(), 0.05 * resident, "turbo4 without mmap");
+}
+
+// The shapes are small: pages of libraries and tables are a good part of what they take.
+constexpr double kSmallChange = 1.5 * kMiB;
+
+class ForecastOfShape : public testing::TestWithParam<const char*> {};
+
+TEST_P(ForecastOfShape, IsWhatIsResident) {
+  ggml_backend_load_all();
+  const std::filesystem::path model = std::format("{}/{}.gguf", FIXTURES, GetParam());
+  for (const std::string_view kv : {"f16", "turbo4"}) {
+    const KvScheme scheme = *parse_kv_scheme(kv);
+    const Result<MemoryForecast> forecasted = forecast(model, scheme, kShape);
+    ASSERT_TRUE(forecasted) << forecasted.error().message;
+    const double resident = measure(model, scheme);
+    expect_near(resident, forecasted->resident(), 0.05 * resident + kSmallChange,
+                std::format("{} {}", GetParam(), kv));
+  }
+}
+
+std::string shape_name(const testing::TestParamInfo<const char*>& test) {
+  std::string name = test.param;
+  std::erase(name, '-');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(All, ForecastOfShape, testing::ValuesIn(std::array{SHAPES}), shape_name);
+
+}  // namespace
+}  // namespace slipstream
+
+int main(int argc, char** argv) {
+  if (argc == 5 && std::string_view(argv[1]) == "--fill") {
+    return slipstream::fill(argv[2], argv[3], argv[4]);
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
