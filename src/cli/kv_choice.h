@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "engine/memory/context_bytes.h"
 
 namespace slipstream {
 
@@ -18,8 +19,8 @@ struct KvPlan {
   int n_context;
 };
 
-// kv: "auto" or a scheme. n_context: 0 for the default.
+// kv: "auto" or a scheme. shape.n_ctx: 0 for the default.
 [[nodiscard]] Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv,
-                                     int n_context);
+                                     ContextShape shape);
 
 }  // namespace slipstream

@@ -37,7 +37,7 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
                   "auto, which takes what fits in memory")
       ->capture_default_str();
   run->add_option("-c,--ctx", options.n_context,
-                  "Tokens of prompt and answer together (0: default)")
+                  "Tokens of prompt and answer together (0: the model's own, at most 8192)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   run->add_option("-n,--max-tokens", options.n_tokens_max, "Tokens to generate at most")
@@ -51,6 +51,16 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   run->add_option("-t,--threads", options.n_threads, "Threads (0: one per core)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  CLI::Option* disk =
+      run->add_option("--kv-disk", options.kv_disk,
+                      "Keep what was computed of the prompt in this directory, and do not compute "
+                      "it again the next time")
+          ->type_name("DIR");
+  run->add_option("--kv-disk-bytes", options.kv_disk_bytes,
+                  "What --kv-disk may take, such as 20GiB; what was used longest ago goes first")
+      ->transform(CLI::AsSizeValue(false))
+      ->needs(disk)
+      ->default_str("8GiB");
   return run;
 }
 

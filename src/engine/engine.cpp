@@ -4,19 +4,34 @@
 #include <format>
 #include <utility>
 
+#include "engine/model_fingerprint.h"
+
 namespace slipstream {
 
 Result<std::unique_ptr<Engine>> Engine::start(Model model, const EngineOptions& options) {
   Result<Vocabulary> vocabulary = Vocabulary::create(model.model());
   if (!vocabulary) return std::unexpected(vocabulary.error());
-  return std::unique_ptr<Engine>(new Engine(std::move(model), std::move(*vocabulary), options));
+  std::unique_ptr<DiskTier> tier;
+  if (!options.disk_directory.empty()) {
+    const Result<Fingerprint> fingerprint = fingerprint_of(model.path(), model.kv());
+    if (!fingerprint) return std::unexpected(fingerprint.error());
+    Result<std::unique_ptr<DiskTier>> opened =
+        DiskTier::open(options.disk_directory, options.disk_bytes_max, *fingerprint);
+    if (!opened) return std::unexpected(opened.error());
+    tier = std::move(*opened);
+  }
+  return std::unique_ptr<Engine>(
+      new Engine(std::move(model), std::move(*vocabulary), options, std::move(tier)));
 }
 
-Engine::Engine(Model model, Vocabulary vocabulary, const EngineOptions& options)
+Engine::Engine(Model model, Vocabulary vocabulary, const EngineOptions& options,
+               std::unique_ptr<DiskTier> tier)
     : options_(options),
       model_(std::move(model)),
       vocabulary_(std::move(vocabulary)),
-      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+      thread_([this, tier = std::move(tier)](const std::stop_token& stop) mutable {
+        run(stop, std::move(tier));
+      }) {}
 
 Engine::~Engine() {
   thread_.request_stop();
@@ -88,10 +103,13 @@ bool Engine::take_inbox(Runner& runner, const std::stop_token& stop) {
   {
     const MutexLock lock(mutex_);
     stats_ = runner.stats();
-    if (stats_.n_running + stats_.n_waiting == 0) {
-      has_mail_.wait(mutex_, stop, [this]() SLIP_TSA(no_thread_safety_analysis) {
-        return !inbox_.empty() || !cancelled_.empty();
-      });
+    const auto has_mail = [this]() SLIP_TSA(no_thread_safety_analysis) {
+      return !inbox_.empty() || !cancelled_.empty();
+    };
+    if (const auto rest = runner.rest(); !rest) {
+      has_mail_.wait(mutex_, stop, has_mail);
+    } else if (*rest > std::chrono::steady_clock::duration::zero()) {
+      has_mail_.wait_for(mutex_, stop, *rest, has_mail);
     }
     jobs.swap(inbox_);
     cancelled.swap(cancelled_);
@@ -106,8 +124,8 @@ bool Engine::take_inbox(Runner& runner, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
-void Engine::run(const std::stop_token& stop) {
-  Runner runner(model_, vocabulary_, options_.runner);
+void Engine::run(const std::stop_token& stop, std::unique_ptr<DiskTier> tier) {
+  Runner runner(model_, vocabulary_, options_.runner, std::move(tier));
   while (take_inbox(runner, stop)) runner.step();
 }
 

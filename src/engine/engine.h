@@ -8,9 +8,8 @@
 //   (*engine)->submit(request, [](const Event& event) { ... });
 //
 // Threads: thread-safe. Listeners are called on the engine's thread. Destruction cancels what is
-// left. Errors:  start(): kUnsupported for a model without a vocabulary. submit():
-// kInvalidArgument, and
-//          kOverloaded when too many wait.
+// left. Errors:  start(): kUnsupported for a model without a vocabulary; as of
+//          disk_tier.h. submit(): kInvalidArgument, and kOverloaded when too many wait.
 #pragma once
 
 #include <condition_variable>
@@ -26,6 +25,9 @@ namespace slipstream {
 struct EngineOptions {
   RunnerOptions runner;
   int n_requests_max = 256;  // that wait or run
+  // Where idle prefixes are kept (disk_tier.h); empty: nowhere.
+  std::string disk_directory = {};
+  std::uint64_t disk_bytes_max = 0;
 };
 
 class Engine {
@@ -45,8 +47,9 @@ class Engine {
   [[nodiscard]] RunnerStats stats() const;
 
  private:
-  Engine(Model model, Vocabulary vocabulary, const EngineOptions& options);
-  void run(const std::stop_token& stop);
+  Engine(Model model, Vocabulary vocabulary, const EngineOptions& options,
+         std::unique_ptr<DiskTier> tier);
+  void run(const std::stop_token& stop, std::unique_ptr<DiskTier> tier);
   [[nodiscard]] bool take_inbox(Runner& runner, const std::stop_token& stop);
 
   EngineOptions options_;

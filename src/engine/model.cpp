@@ -13,19 +13,12 @@
 
 #include "base/check.h"
 #include "engine/llama_log.h"
+#include "engine/memory/kv_scheme.h"
 
 namespace slipstream {
 namespace {
 
 using OpenTurbo = ggml_backend_dev_t (*)(const char* scheme);
-
-void load_backends_once() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    redirect_llama_log();
-    ggml_backend_load_all();
-  });
-}
 
 std::string because(std::string_view what) {
   const std::string complaint = take_llama_complaint();
@@ -52,34 +45,6 @@ Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options) {
   return device;
 }
 
-struct KvTypes {
-  ggml_type keys;
-  ggml_type values;
-};
-
-// "q8_0", or "q8_0/q4_0" for keys and values.
-Result<KvTypes> stock_types(std::string_view kv) {
-  constexpr std::array kKnown = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16,
-                                 GGML_TYPE_Q8_0, GGML_TYPE_Q5_1, GGML_TYPE_Q5_0,
-                                 GGML_TYPE_Q4_1, GGML_TYPE_Q4_0, GGML_TYPE_IQ4_NL};
-  const auto find = [&](std::string_view name) -> std::optional<ggml_type> {
-    const auto* found = std::ranges::find(kKnown, name, ggml_type_name);
-    return found == kKnown.end() ? std::nullopt : std::optional(*found);
-  };
-  const std::size_t slash = kv.find('/');
-  const auto keys = find(kv.substr(0, slash));
-  const auto values = slash == std::string_view::npos ? keys : find(kv.substr(slash + 1));
-  if (!keys || !values) {
-    return fail(
-        Code::kInvalidArgument,
-        std::format(
-            "no KV scheme {}: there are turbo8, turbo8v4, turbo4, turbo3 and llama.cpp's own "
-            "f16, q8_0, q4_0",
-            kv));
-  }
-  return KvTypes{.keys = *keys, .values = *values};
-}
-
 bool report_progress(float progress, void* user_data) noexcept {
   try {
     return (*static_cast<const std::function<bool(float)>*>(user_data))(progress);
@@ -93,7 +58,7 @@ int threads_of(const ModelOptions& options) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-llama_context_params context_params(const ModelOptions& options, const KvTypes& types) {
+llama_context_params context_params(const ModelOptions& options, const KvScheme& scheme) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<std::uint32_t>(options.n_cells);
   // One batch is one graph: a step is over when its batch is.
@@ -104,8 +69,8 @@ llama_context_params context_params(const ModelOptions& options, const KvTypes& 
       static_cast<std::uint32_t>(std::max(options.n_outputs_max, options.n_sequences_max));
   params.n_threads = params.n_threads_batch = threads_of(options);
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
-  params.type_k = types.keys;
-  params.type_v = types.values;
+  params.type_k = scheme.key_type();
+  params.type_v = scheme.value_type();
   params.embeddings = options.embeddings;
   params.kv_unified = true;  // sequences share cells
   params.swa_full = true;    // a prefix can be taken over at any length
@@ -115,14 +80,20 @@ llama_context_params context_params(const ModelOptions& options, const KvTypes& 
 
 }  // namespace
 
+void load_backends() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    redirect_llama_log();
+    ggml_backend_load_all();
+  });
+}
+
 Result<Model> Model::load(const ModelOptions& options) {
   SLIP_CHECK(options.n_cells > 0 && options.n_sequences_max > 0, "a context for nothing");
-  load_backends_once();
+  load_backends();
   (void)take_llama_complaint();
-  const bool is_turbo = options.kv.starts_with("turbo");
-  const Result<KvTypes> types =
-      is_turbo ? KvTypes{GGML_TYPE_F16, GGML_TYPE_F16} : stock_types(options.kv);
-  if (!types) return std::unexpected(types.error());
+  const Result<KvScheme> scheme = parse_kv_scheme(options.kv);
+  if (!scheme) return std::unexpected(scheme.error());
   std::error_code error;
   if (!std::filesystem::exists(options.path, error)) {
     return fail(Code::kNotFound, std::format("there is no model {}", options.path.string()));
@@ -130,7 +101,7 @@ Result<Model> Model::load(const ModelOptions& options) {
 
   llama_model_params params = llama_model_default_params();
   std::array<ggml_backend_dev_t, 2> devices = {};  // ends with null
-  if (is_turbo) {
+  if (scheme->is_turbo()) {
     const Result<ggml_backend_dev_t> turbo = open_turbo(options);
     if (!turbo) return std::unexpected(turbo.error());
     devices[0] = *turbo;
@@ -149,12 +120,12 @@ Result<Model> Model::load(const ModelOptions& options) {
   if (model == nullptr) {
     return fail(Code::kUnsupported, because(std::format("cannot load {}", options.path.string())));
   }
-  llama_context_ptr context(llama_init_from_model(model.get(), context_params(options, *types)));
+  llama_context_ptr context(llama_init_from_model(model.get(), context_params(options, *scheme)));
   if (context == nullptr) {
     return fail(Code::kOutOfMemory, because(std::format("no context of {} tokens with {} KV",
                                                         options.n_cells, options.kv)));
   }
-  return Model(std::move(model), std::move(context));
+  return Model(options, std::move(model), std::move(context));
 }
 
 }  // namespace slipstream

@@ -10,6 +10,7 @@
 
 #include <llama-cpp.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -32,6 +33,9 @@ struct ModelOptions {
   std::function<bool(float)> on_progress;
 };
 
+// ggml's backends, and libllama's log into ours; at the first call only. load() does it.
+void load_backends();
+
 class Model {
  public:
   [[nodiscard]] static Result<Model> load(const ModelOptions& options);
@@ -39,17 +43,28 @@ class Model {
   [[nodiscard]] llama_model* model() const { return model_.get(); }
   [[nodiscard]] llama_context* context() const { return context_.get(); }
   [[nodiscard]] const llama_vocab* vocab() const { return llama_model_get_vocab(model_.get()); }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const std::string& kv() const { return kv_; }
   // Cells of the KV cache: libllama may round the number up.
   [[nodiscard]] int n_cells() const { return static_cast<int>(llama_n_ctx(context_.get())); }
+  // Tokens of a step whose logits can be had.
+  [[nodiscard]] int n_outputs_max() const { return n_outputs_max_; }
   // A model whose state cannot be cut at any token (Mamba, RWKV, and hybrids with them).
   [[nodiscard]] bool has_recurrent_state() const {
     return llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
   }
 
  private:
-  Model(llama_model_ptr model, llama_context_ptr context)
-      : model_(std::move(model)), context_(std::move(context)) {}
+  Model(const ModelOptions& options, llama_model_ptr model, llama_context_ptr context)
+      : path_(options.path),
+        kv_(options.kv),
+        n_outputs_max_(std::max(options.n_outputs_max, options.n_sequences_max)),
+        model_(std::move(model)),
+        context_(std::move(context)) {}
 
+  std::filesystem::path path_;
+  std::string kv_;
+  int n_outputs_max_;
   llama_model_ptr model_;
   llama_context_ptr context_;  // before the model in destruction
 };

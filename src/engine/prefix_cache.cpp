@@ -155,20 +155,6 @@ void PrefixCache::gather(Salt salt, std::span<const Token> tokens, SeqId to) con
   share(place.node, place.n_tokens, to);
 }
 
-std::vector<IdlePrefix> PrefixCache::idle(std::int64_t age_min, int n_max) const {
-  std::vector<const Node*> leaves;
-  for (const auto& node : nodes_) {
-    const bool is_idle = node->is_leaf() && node->n_locks == 0;
-    if (is_idle && tick_ - node->last_used >= age_min) leaves.push_back(node.get());
-  }
-  std::ranges::sort(leaves, {}, &Node::last_used);
-  std::vector<IdlePrefix> prefixes;
-  for (const Node* leaf : leaves | std::views::take(n_max)) {
-    prefixes.push_back({.salt = leaf->salt, .tokens = path(leaf), .age = tick_ - leaf->last_used});
-  }
-  return prefixes;
-}
-
 int PrefixCache::n_cells() const {
   int n = 0;
   for (const auto& node : nodes_) n += node->n_cells();

@@ -48,14 +48,6 @@ struct Eviction {
   int n_kept;                 // of these; the others go
 };
 
-struct IdlePrefix {
-  Salt salt;
-  std::vector<Token> tokens;
-  std::int64_t age;  // in ticks: how often something was acquired, inserted or released since
-
-  bool operator==(const IdlePrefix&) const = default;
-};
-
 // In tokens, since the start.
 struct PrefixCacheCounters {
   std::int64_t n_queried = 0;  // of prompts given to acquire()
@@ -91,15 +83,12 @@ class PrefixCache {
   int evict(int n_cells);
   void clear() { evict(n_evictable()); }
 
-  // Called before cells go, also by insert(). It may gather() and match(), nothing else.
+  // For tests: called before cells go, also by insert(). It may gather() and match(), nothing else.
   void on_evict(std::function<void(const Eviction&)> hook) { on_evict_ = std::move(hook); }
 
   // Shares the cells of `tokens`, all of which must be cached, with `to`, which holds none. Without
   // a lease: the caller removes them from `to` before it calls anything else here.
   void gather(Salt salt, std::span<const Token> tokens, SeqId to) const;
-
-  // Prefixes that no lease uses to their end, least recently used first.
-  [[nodiscard]] std::vector<IdlePrefix> idle(std::int64_t age_min, int n_max) const;
 
   [[nodiscard]] int n_cells() const;
   [[nodiscard]] int n_evictable() const;

@@ -317,19 +317,6 @@ TEST_F(PrefixCacheTest, TellsWhatItEvictsWhileTheCellsAreThere) {
   EXPECT_THAT(n_kept, ElementsAre(2, 3));
 }
 
-TEST_F(PrefixCacheTest, ListsIdlePrefixesOldestFirst) {
-  run("one");
-  run("two");
-  run("tea");
-  Request running = begin("one and only");
-  EXPECT_THAT(cache_.idle(0, 10), ElementsAre(IdlePrefix{kSalt, tokens_of("two"), 4},
-                                              IdlePrefix{kSalt, tokens_of("tea"), 1}));
-  EXPECT_THAT(cache_.idle(2, 10), ElementsAre(IdlePrefix{kSalt, tokens_of("two"), 4}));
-  EXPECT_THAT(cache_.idle(0, 1), ElementsAre(IdlePrefix{kSalt, tokens_of("two"), 4}));
-  EXPECT_THAT(cache_.idle(5, 10), IsEmpty());
-  end(running);
-}
-
 TEST_F(PrefixCacheTest, CountsTokens) {
   run("abcdefgh");
   run("abcdxyz");

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "engine/checkpoint_memory.h"
 #include "engine/llama_log.h"
 
 namespace slipstream {
@@ -21,12 +22,20 @@ struct Runner::Active {
   Usage usage = {};
   Event event = {};  // of this step
 
+  // Whether the output of a prompt's token is asked for: it says how likely the next one was.
+  [[nodiscard]] bool judges(int position) const {
+    return job.request.wants_prompt_logprobs && usage.n_generated == 0 &&
+           position + 1 < usage.n_prompt;
+  }
   [[nodiscard]] std::span<const Token> first(int n) const {
     return std::span(tokens).first(static_cast<std::size_t>(n));
   }
 };
 
 namespace {
+
+// How long the end of the process may be held up by prefixes that are not on disk yet.
+constexpr std::chrono::seconds kFinishTimeMax(10);
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -43,60 +52,97 @@ void add_to_batch(llama_batch& batch, Token token, int position, SeqId seq, bool
 
 }  // namespace
 
-Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options)
+Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options,
+               std::unique_ptr<DiskTier> tier)
     : model_(model),
       vocabulary_(vocabulary),
       cells_(model.context()),
       state_({.n_cells = model.n_cells(),
               .n_sequences_max = options.n_sequences_max,
-              .n_step_tokens_max = static_cast<int>(llama_n_batch(model.context()))}),
+              .n_step_tokens_max = static_cast<int>(llama_n_batch(model.context())),
+              .n_outputs_max = model.n_outputs_max()}),
       prefixes_(cells_, {.first_seq = options.n_sequences_max,
                          .n_seqs = options.n_prefixes_max,
                          .n_cells_max = options.n_prefix_cells_max > 0 ? options.n_prefix_cells_max
                                                                        : model.n_cells()}),
       is_recurrent_(model.has_recurrent_state()),
       checkpoints_(options.checkpoint_bytes_max),
+      memory_(make_memory(options)),
       control_(state_.limits.n_step_tokens_max),
       batch_(llama_batch_init(state_.limits.n_step_tokens_max, 0, 1)) {
-  SLIP_CHECK(options.n_sequences_max + options.n_prefixes_max <=
-                 static_cast<int>(llama_n_seq_max(model.context())),
+  SLIP_CHECK(options.n_sequence_ids() <= static_cast<int>(llama_n_seq_max(model.context())),
              "the context has too few sequence ids");
+  if (tier) disk_.emplace(std::move(tier), *memory_, options.disk);
   for (SeqId id = options.n_sequences_max - 1; id >= 0; --id) free_ids_.push_back(id);
+}
+
+std::unique_ptr<PrefixMemory> Runner::make_memory(const RunnerOptions& options) {
+  if (is_recurrent_) return std::make_unique<CheckpointMemory>(checkpoints_);
+  return std::make_unique<CellMemory>(model_, cells_, prefixes_,
+                                      options.n_sequences_max + options.n_prefixes_max,
+                                      [this] { return supply().n_free_cells; });
 }
 
 Runner::~Runner() {
   while (!actives_.empty()) cancel(actives_.begin()->first);
+  if (disk_) disk_->finish(kFinishTimeMax);
   llama_batch_free(batch_);
 }
 
 Result<void> Runner::add(Job job) {
   const RequestId id = job.id;
-  const auto n_prompt = static_cast<int>(job.request.prompt.size());
-  if (const auto submitted =
-          submit(state_, id, job.request.client, n_prompt, job.request.n_tokens_max);
-      !submitted) {
-    return submitted;
+  const GenerateRequest& request = job.request;
+  if (const auto fits =
+          check_size(state_.limits.n_cells, request.prompt.size(), request.n_tokens_max);
+      !fits) {
+    return fits;
   }
   auto active = std::make_unique<Active>(Active{.job = std::move(job)});
   active->tokens = active->job.request.prompt;
-  active->usage.n_prompt = n_prompt;
+  active->usage.n_prompt = static_cast<int>(active->tokens.size());
+  Active& added = *actives_.emplace(id, std::move(active)).first->second;
+  if (disk_ && disk_->has_more(added.job.request.salt, added.tokens)) {
+    arriving_.push_back(id);
+  } else {
+    enqueue(added);
+  }
+  return {};
+}
+
+void Runner::enqueue(Active& active) {
+  const GenerateRequest& request = active.job.request;
+  const int n_prompt = active.usage.n_prompt;
+  const auto submitted =
+      submit(state_, active.job.id, request.client, n_prompt, request.n_tokens_max);
+  SLIP_CHECK(submitted.has_value(), "a request of a size that was checked is refused");
   // The last token of a prompt is always computed, so that a state after it would be of no use to
   // the same prompt.
-  if (is_recurrent_) state_.find(id)->stops_at = n_prompt - 1;
-  actives_.emplace(id, std::move(active));
-  return {};
+  Sequence& sequence = *state_.find(active.job.id);
+  if (is_recurrent_) sequence.stops_at = n_prompt - 1;
+  sequence.judges_prompt = request.wants_prompt_logprobs;
 }
 
 void Runner::cancel(RequestId id) {
   const auto found = actives_.find(id);
   if (found == actives_.end()) return;
   if (found->second->seq >= 0) give_back(*found->second);
-  remove(state_, id);
+  if (std::erase(arriving_, id) == 0) remove(state_, id);
   end(*found->second, {.reason = FinishReason::kCancelled});
 }
 
+std::optional<std::chrono::steady_clock::duration> Runner::rest() const {
+  using Duration = std::chrono::steady_clock::duration;
+  if (!state_.sequences.empty()) return Duration::zero();
+  if (!arriving_.empty()) {
+    return disk_->is_reading() ? std::chrono::milliseconds(1) : Duration::zero();
+  }
+  if (!disk_ || !disk_->next_save()) return std::nullopt;
+  return std::max(*disk_->next_save() - std::chrono::steady_clock::now(), Duration::zero());
+}
+
 bool Runner::step() {
-  if (state_.sequences.empty()) return false;
+  const bool has_moved = move_prefixes();
+  if (state_.sequences.empty()) return has_moved;
   count_holdings();
   const Step step = plan(state_, supply());
   ended_.clear();
@@ -127,6 +173,39 @@ bool Runner::step() {
   return true;
 }
 
+// At most a slice each way.
+bool Runner::move_prefixes() {
+  if (!disk_) return false;
+  const bool has_loaded = load_prefix();
+  // What is evicted before it is saved is lost.
+  if (supply().n_free_cells < state_.limits.n_cells / 8) disk_->hurry();
+  const auto due = disk_->next_save();
+  if (!due || *due > std::chrono::steady_clock::now()) return has_loaded;
+  disk_->save_slice();
+  return true;
+}
+
+bool Runner::load_prefix() {
+  if (arriving_.empty() || disk_->is_reading()) return false;
+  if (disk_->is_loading()) {
+    disk_->load_slice();
+    if (disk_->is_loading()) return true;
+  }
+  while (!arriving_.empty()) {
+    const RequestId id = arriving_.front();
+    Active& next = active(id);
+    // Once: what could not be loaded is computed.
+    if (id != loading_for_ && disk_->has_more(next.job.request.salt, next.tokens)) {
+      loading_for_ = id;
+      disk_->begin_load(next.job.request.salt, next.tokens);
+      return true;
+    }
+    arriving_.pop_front();
+    enqueue(next);
+  }
+  return true;
+}
+
 // What the scheduler has to know about the cache.
 void Runner::count_holdings() {
   for (Sequence& sequence : state_.sequences) {
@@ -134,6 +213,8 @@ void Runner::count_holdings() {
     if (sequence.is_running()) {
       sequence.n_own_cells =
           n_private(holder) + (is_recurrent_ ? 0 : prefixes_.n_exclusive(holder.lease));
+    } else if (sequence.judges_prompt && sequence.n_generated == 0) {
+      sequence.n_cached = sequence.n_cached_evictable = sequence.n_own_cells = 0;
     } else if (is_recurrent_) {
       const std::span tokens = holder.first(sequence.n_tokens() - 1);
       sequence.n_cached = checkpoints_.match(holder.job.request.salt, tokens).n_tokens;
@@ -169,6 +250,7 @@ void Runner::give_back(Active& active) {
   } else {
     prefixes_.insert(active.lease, active.first(active.n_computed));
     prefixes_.release(active.lease);
+    if (disk_) disk_->remember(active.job.request.salt, active.first(active.n_computed));
   }
   active.n_computed = 0;
   free_ids_.push_back(std::exchange(active.seq, -1));
@@ -195,20 +277,16 @@ void Runner::take_up(Active& active, int n_cached) {
 
 void Runner::save_checkpoint(const Active& active) {
   if (active.n_computed == 0) return;
-  std::vector<std::byte> state(llama_state_seq_get_size(model_.context(), active.seq));
-  auto* bytes = reinterpret_cast<std::uint8_t*>(state.data());
-  state.resize(llama_state_seq_get_data(model_.context(), bytes, state.size(), active.seq));
-  if (state.empty()) return;  // libllama could not: the next one computes it again
-  checkpoints_.insert(active.job.request.salt, active.first(active.n_computed), std::move(state));
+  Result<std::vector<std::byte>> state = packed_.save(model_.context(), active.seq);
+  if (!state) return;  // the next one computes it again
+  checkpoints_.insert(active.job.request.salt, active.first(active.n_computed), std::move(*state));
 }
 
 bool Runner::restore_checkpoint(Active& active, int n_tokens) {
   if (n_tokens == 0) return true;
   const Checkpoints::Match match =
       checkpoints_.match(active.job.request.salt, active.first(n_tokens));
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(match.state.data());
-  if (match.n_tokens == n_tokens &&
-      llama_state_seq_set_data(model_.context(), bytes, match.state.size(), active.seq) > 0) {
+  if (match.n_tokens == n_tokens && packed_.restore(model_.context(), active.seq, match.state)) {
     return true;
   }
   checkpoints_.erase(active.job.request.salt, active.first(n_tokens));  // once is enough
@@ -270,11 +348,8 @@ int Runner::decode(std::span<const Work> work) {
     const Active& worker = active(item.id);
     for (int i = item.first; i < item.first + item.n; ++i) {
       const bool is_last = i + 1 == item.first + item.n;
-      // The output of a prompt's token says how likely the next one was.
-      const bool is_judged =
-          worker.job.request.wants_prompt_logprobs && i + 1 < worker.usage.n_prompt;
       add_to_batch(batch_, worker.tokens[static_cast<std::size_t>(i)], i, worker.seq,
-                   (item.samples && is_last) || is_judged);
+                   (item.samples && is_last) || worker.judges(i));
     }
   }
   if (fault_) {
@@ -284,15 +359,15 @@ int Runner::decode(std::span<const Work> work) {
 }
 
 void Runner::read_prompt_logprobs(Active& active, const Work& work, int first_batch_idx) {
-  const GenerateRequest& request = active.job.request;
-  if (!request.wants_prompt_logprobs) return;
-  for (int i = work.first; i < work.first + work.n && i + 1 < active.usage.n_prompt; ++i) {
+  std::vector<TokenLogprobs>& logprobs = active.event.prompt_logprobs;
+  for (int i = work.first; i < work.first + work.n && active.judges(i); ++i) {
+    // One that was preempted comes by here again.
+    if (static_cast<std::size_t>(i) < logprobs.size()) continue;
     const Token next = active.tokens[static_cast<std::size_t>(i) + 1];
-    const int n_top = std::max(request.sampling.n_top_logprobs, 0);
+    const int n_top = std::max(active.job.request.sampling.n_top_logprobs, 0);
     // Of logits that are none there are no probabilities; sampling will say so.
-    active.event.prompt_logprobs.push_back(
-        logprobs_of(logits(first_batch_idx + i - work.first), next, n_top)
-            .value_or(TokenLogprobs{}));
+    logprobs.push_back(logprobs_of(logits(first_batch_idx + i - work.first), next, n_top)
+                           .value_or(TokenLogprobs{}));
   }
 }
 
@@ -300,7 +375,10 @@ void Runner::read_prompt_logprobs(Active& active, const Work& work, int first_ba
 void Runner::share(Active& donor) {
   if (donor.n_computed > donor.usage.n_prompt) return;
   if (is_recurrent_) {
-    if (donor.n_computed == donor.usage.n_prompt - 1) save_checkpoint(donor);
+    if (donor.n_computed == donor.usage.n_prompt - 1) {
+      save_checkpoint(donor);
+      if (disk_) disk_->remember(donor.job.request.salt, donor.first(donor.n_computed));
+    }
     return;
   }
   prefixes_.insert(donor.lease, donor.first(donor.n_computed));
@@ -346,7 +424,8 @@ void Runner::end(Active& active, Ending ending) {
 RunnerStats Runner::stats() const {
   RunnerStats stats = stats_;
   stats.n_running = state_.n_running();
-  stats.n_waiting = static_cast<int>(state_.sequences.size()) - stats.n_running;
+  stats.n_waiting = static_cast<int>(actives_.size()) - stats.n_running;
+  if (disk_) stats.disk = disk_->stats();
   stats.n_cells = state_.limits.n_cells;
   const Supply now = supply();
   stats.n_cells_used = stats.n_cells - now.n_free_cells;

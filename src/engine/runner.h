@@ -8,15 +8,21 @@
 // later is the ending of a request.
 #pragma once
 
+#include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "engine/cell_memory.h"
 #include "engine/checkpoints.h"
+#include "engine/disk_prefixes.h"
 #include "engine/generation.h"
 #include "engine/llama_cells.h"
 #include "engine/model.h"
+#include "engine/packed_state.h"
 #include "engine/prefill_control.h"
 #include "engine/prefix_cache.h"
 #include "engine/sampling/text_stream.h"
@@ -27,10 +33,16 @@ namespace slipstream {
 
 struct RunnerOptions {
   int n_sequences_max = 8;     // that run at a time
-  int n_prefixes_max = 128;    // ids for cached prefixes; the context has both
+  int n_prefixes_max = 128;    // ids for cached prefixes
   int n_prefix_cells_max = 0;  // 0: all
   // Of a model with recurrent state, instead of prefixes: saved states, in memory.
   std::size_t checkpoint_bytes_max = std::size_t{1} << 30;
+  DiskPrefixes::Options disk = {};
+
+  // That the context must have.
+  [[nodiscard]] int n_sequence_ids() const {
+    return n_sequences_max + n_prefixes_max + CellMemory::kSeqs;
+  }
 };
 
 struct RunnerStats {
@@ -46,11 +58,14 @@ struct RunnerStats {
   std::int64_t n_generated_tokens = 0;
   std::int64_t n_preempted = 0;
   std::int64_t n_failed_batches = 0;
+  DiskTierStats disk = {};
 };
 
 class Runner {
  public:
-  Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options);
+  // Without a tier nothing is kept on disk.
+  Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options,
+         std::unique_ptr<DiskTier> tier = nullptr);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -66,8 +81,10 @@ class Runner {
   [[nodiscard]] Result<void> add(Job job);
   void cancel(RequestId id);  // no more events but its ending; nothing if it has ended
 
-  // One step. False: there was nothing to do.
+  // One step. False: there was nothing to do at the moment.
   bool step();
+  // How long there will be nothing to do, unless something is added; none: for ever.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::duration> rest() const;
 
   [[nodiscard]] RunnerStats stats() const;
   // For tests: forgets every prefix that is not in use.
@@ -79,6 +96,10 @@ class Runner {
   struct Active;
 
   [[nodiscard]] Active& active(RequestId id) { return *actives_.at(id); }
+  [[nodiscard]] std::unique_ptr<PrefixMemory> make_memory(const RunnerOptions& options);
+  void enqueue(Active& active);
+  [[nodiscard]] bool move_prefixes();
+  [[nodiscard]] bool load_prefix();
   void count_holdings();
   [[nodiscard]] Supply supply() const;
   [[nodiscard]] int n_private(const Active& active) const;
@@ -104,6 +125,11 @@ class Runner {
   // not shared.
   const bool is_recurrent_;
   Checkpoints checkpoints_;
+  const PackedState packed_;
+  const std::unique_ptr<PrefixMemory> memory_;
+  std::optional<DiskPrefixes> disk_;
+  std::deque<RequestId> arriving_;  // held while more of their prompts is on disk than in memory
+  RequestId loading_for_ = 0;
   PrefillControl control_;
   std::map<RequestId, std::unique_ptr<Active>> actives_;
   std::vector<SeqId> free_ids_;

@@ -39,7 +39,8 @@ class Planner {
       : state_(state),
         supply_(supply),
         n_cells_(supply.n_free_cells + supply.n_evictable_cells),
-        n_tokens_(state.limits.n_step_tokens_max) {
+        n_tokens_(state.limits.n_step_tokens_max),
+        n_prompt_outputs_(state.limits.n_outputs_max - state.limits.n_sequences_max) {
     for (const Sequence& sequence : state.sequences) {
       (sequence.is_running() ? running_ : waiting_).push_back(&sequence);
     }
@@ -140,6 +141,10 @@ class Planner {
     if (const int stops_at = prompt.sequence->stops_at; prompt.n_computed < stops_at) {
       n = std::min(n, stops_at - prompt.n_computed - prompt.n_given);
     }
+    if (prompt.sequence->judges_prompt) {
+      n = std::min(n, n_prompt_outputs_);
+      n_prompt_outputs_ -= n;
+    }
     prompt.n_given += n;
     prompt.n_pending -= n;
     n_cells_ -= n;
@@ -157,6 +162,7 @@ class Planner {
   const Supply& supply_;
   int n_cells_;                           // left
   int n_tokens_;                          // left of the batch
+  int n_prompt_outputs_;                  // left beside those that are sampled from
   std::vector<const Sequence*> running_;  // in the order of admission
   std::vector<const Sequence*> waiting_;  // in the order of their turns
   std::vector<Prompt> prompts_;
@@ -166,7 +172,8 @@ class Planner {
 }  // namespace
 
 SchedulerState::SchedulerState(const SchedulerLimits& chosen) : limits(chosen) {
-  SLIP_CHECK(limits.n_sequences_max > 0 && limits.n_step_tokens_max >= limits.n_sequences_max,
+  SLIP_CHECK(limits.n_sequences_max > 0 && limits.n_step_tokens_max >= limits.n_sequences_max &&
+                 limits.n_outputs_max > limits.n_sequences_max,
              "every running sequence must be able to generate in one step");
 }
 

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -35,9 +36,10 @@
 namespace slipstream {
 
 struct SchedulerLimits {
-  int n_cells;            // of the KV cache; a token takes one
-  int n_sequences_max;    // that run at a time
-  int n_step_tokens_max;  // of one batch, at least n_sequences_max
+  int n_cells;                                          // of the KV cache; a token takes one
+  int n_sequences_max;                                  // that run at a time
+  int n_step_tokens_max;                                // of one batch, at least n_sequences_max
+  int n_outputs_max = std::numeric_limits<int>::max();  // of one batch, more than n_sequences_max
 };
 
 // What a step may use.
@@ -54,8 +56,9 @@ struct Sequence {
   int n_prompt = 0;
   int n_tokens_max = 0;  // to generate
   int n_generated = 0;
-  int n_computed = 0;  // tokens whose keys and values are in the cache
-  int stops_at = 0;    // a step ends after so many tokens, where its state is to be saved
+  int n_computed = 0;          // tokens whose keys and values are in the cache
+  bool judges_prompt = false;  // each token of the prompt takes an output, too
+  int stops_at = 0;            // a step ends after so many tokens, where its state is to be saved
   std::int64_t admission_no = 0;  // running sequences in the order of admission; 0: it waits
 
   // The owner of the cache keeps these up to date.

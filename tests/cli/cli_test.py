@@ -1,4 +1,4 @@
-"""The program as a person meets it: --version, --help, doctor, and a wrong command line.
+"""The program as a person meets it: --version, --help, doctor, run, and a wrong command line.
 
 Environment: SLIPSTREAM_BIN, the built program.
 """
@@ -7,10 +7,14 @@ import os
 import pathlib
 import re
 import subprocess
+import tempfile
 import unittest
 
 PROGRAM = os.environ["SLIPSTREAM_BIN"]
-MAN_PAGE = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "man" / "slipstream.1"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MAN_PAGE = ROOT / "packaging" / "man" / "slipstream.1"
+FIXTURES = ROOT / "tests" / "fixtures"
+NEEDLE_MODEL = str(FIXTURES / "needle-4m.gguf")
 
 
 def slipstream(*arguments, **environment):
@@ -56,12 +60,65 @@ class Cli(unittest.TestCase):
 
     def test_man_page_has_every_command_and_flag_of_the_help(self):
         page = MAN_PAGE.read_text()
-        for arguments in (["--help"], ["doctor", "--help"]):
+        for arguments in (["--help"], ["doctor", "--help"], ["run", "--help"]):
             text = slipstream(*arguments).stdout
             flags = set(re.findall(r"--[a-z][a-z-]*", text.split("Examples:")[0]))
             self.assertTrue(flags)
             for flag in flags:
                 self.assertIn(f"Fl {flag[1:]}", page)
+
+
+class Run(unittest.TestCase):
+    """slipstream run, on the small chat model of the fixtures."""
+
+    def run_model(self, *arguments, **environment):
+        return slipstream("run", NEEDLE_MODEL, "--temp", "0", "-n", "8", *arguments, **environment)
+
+    def test_text_goes_to_stdout_and_timings_to_stderr(self):
+        result = self.run_model("-p", "Once upon a time")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(result.stdout.strip())
+        self.assertRegex(result.stderr, r"prompt \d+ tokens, .* answer 8 tokens, .* KV turbo8v4 \| length")
+
+    def test_the_same_prompt_from_a_file_and_from_stdin(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("Once upon a time")
+            file.flush()
+            from_file = self.run_model("-f", file.name)
+            with open(file.name) as text:
+                from_stdin = subprocess.run(
+                    [PROGRAM, "run", NEEDLE_MODEL, "--temp", "0", "-n", "8", "-f", "-"], stdin=text,
+                    capture_output=True, text=True, check=False)
+        self.assertEqual(from_file.stdout, self.run_model("-p", "Once upon a time").stdout)
+        self.assertEqual(from_file.stdout, from_stdin.stdout)
+
+    def test_a_prompt_kept_on_disk_is_not_computed_again(self):
+        prompt = (FIXTURES / "haystack.txt").read_text()[:6000]
+        with tempfile.TemporaryDirectory() as directory:
+            arguments = ("-p", prompt, "--kv-disk", directory, "--kv-disk-bytes", "100MiB")
+            first = self.run_model(*arguments)
+            second = self.run_model(*arguments)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertNotIn("from disk", first.stderr)
+        n_prompt, n_from_disk = map(int, re.search(r"prompt (\d+) tokens, (\d+) from disk",
+                                                   second.stderr).groups())
+        self.assertEqual(n_from_disk, n_prompt - 1)
+        self.assertEqual(first.stdout, second.stdout)
+
+    def test_what_cannot_be_is_said_with_what_to_do(self):
+        for arguments, expected in (
+                (["run", "/nonexistent.gguf", "-p", "x"], "/nonexistent.gguf"),
+                (["run", str(MAN_PAGE), "-p", "x"], "GGUF"),
+                (["run", NEEDLE_MODEL, "-p", "x", "--kv", "turbo9"], "turbo8v4"),
+                (["run", NEEDLE_MODEL, "-p", "x", "-n", "9000"], "context of"),
+                (["run", NEEDLE_MODEL, "-p", ""], "prompt"),
+                (["run", NEEDLE_MODEL, "-p", "x", "--ctx", "200000000"], "--ctx "),
+                (["run", NEEDLE_MODEL, "-f", "/nonexistent.txt"], "/nonexistent.txt")):
+            result = slipstream(*arguments)
+            self.assertEqual(result.returncode, 1, arguments)
+            self.assertEqual(result.stdout, "")
+            self.assertIn(expected, result.stderr)
+            self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
 
 
 if __name__ == "__main__":

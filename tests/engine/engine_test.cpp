@@ -8,6 +8,8 @@
 #include <map>
 #include <random>
 
+#include "engine/disk_tier/disk_tier_test_support.h"
+#include "engine/model_fingerprint.h"
 #include "needles.h"
 
 namespace slipstream {
@@ -29,6 +31,8 @@ ModelOptions options_of(const std::string& path, const std::string& kv, int n_ce
 struct Outcome {
   std::string text;
   std::vector<Token> tokens;
+  std::vector<TokenLogprobs> logprobs;
+  std::vector<TokenLogprobs> prompt_logprobs;
   std::optional<Ending> ending;
 };
 
@@ -36,28 +40,31 @@ struct Outcome {
 class RunnerOnNeedles {
  public:
   RunnerOnNeedles(const std::string& kv, int n_cells, const RunnerOptions& options,
-                  const std::string& path = SLIPSTREAM_NEEDLE_MODEL)
-      : model_(must(Model::load(
-            options_of(path, kv, n_cells, options.n_sequences_max + options.n_prefixes_max)))),
+                  const std::string& path = SLIPSTREAM_NEEDLE_MODEL,
+                  const std::string& disk_directory = {})
+      : model_(must(Model::load(options_of(path, kv, n_cells, options.n_sequence_ids())))),
         vocabulary_(must(Vocabulary::create(model_.model()))),
-        runner_(model_, vocabulary_, options) {}
+        runner_(model_, vocabulary_, options, open_tier(disk_directory)) {}
 
   RequestId ask(const std::string& prompt, int n_tokens_max, const std::string& client = "") {
     return ask(must(vocabulary_.tokenize(prompt, false, true)), n_tokens_max, client);
   }
 
   RequestId ask(std::vector<Token> prompt, int n_tokens_max, const std::string& client = "") {
-    const RequestId id = ++last_id_;
     SamplingParams greedy;
     greedy.temperature = 0;
-    GenerateRequest request{.prompt = std::move(prompt),
-                            .n_tokens_max = n_tokens_max,
-                            .sampling = greedy,
-                            .client = client};
+    return ask({.prompt = std::move(prompt),
+                .n_tokens_max = n_tokens_max,
+                .sampling = greedy,
+                .client = client});
+  }
+
+  RequestId ask(const GenerateRequest& request) {
+    const RequestId id = ++last_id_;
     const auto added =
         runner_.add({.id = id,
-                     .request = std::move(request),
-                     .sampler = must(Sampler::create(vocabulary_, greedy)),
+                     .request = request,
+                     .sampler = must(Sampler::create(vocabulary_, request.sampling)),
                      .text = must(TextStream::create({})),
                      .listener = [this, id](const Event& event) { take(id, event); }});
     EXPECT_TRUE(added.has_value());
@@ -65,7 +72,7 @@ class RunnerOnNeedles {
   }
 
   void run() {
-    while (runner_.step()) {
+    while (runner_.step() || runner_.stats().n_waiting > 0) {
     }
   }
   std::string answer(const std::string& prompt, int n_tokens_max = 12) {
@@ -86,11 +93,21 @@ class RunnerOnNeedles {
     return std::move(*result);
   }
 
+  std::unique_ptr<DiskTier> open_tier(const std::string& directory) {
+    if (directory.empty()) return nullptr;
+    return must(DiskTier::open(directory, std::uint64_t{1} << 30,
+                               must(fingerprint_of(model_.path(), model_.kv()))));
+  }
+
   void take(RequestId id, const Event& event) {
     Outcome& outcome = outcomes[id];
     EXPECT_FALSE(outcome.ending.has_value()) << "an event after the ending";
     outcome.text += event.text;
-    for (const Sampled& sampled : event.tokens) outcome.tokens.push_back(sampled.token);
+    for (const Sampled& sampled : event.tokens) {
+      outcome.tokens.push_back(sampled.token);
+      if (sampled.logprobs) outcome.logprobs.push_back(*sampled.logprobs);
+    }
+    std::ranges::copy(event.prompt_logprobs, std::back_inserter(outcome.prompt_logprobs));
     outcome.ending = event.ending;
   }
 
@@ -183,6 +200,33 @@ TEST(EngineOnNeedles, ABatchThatFailsCostsOnlyTheSequencesThatCannotBeComputed) 
   EXPECT_GT(engine.runner().stats().n_failed_batches, 0);
 }
 
+// What was generated, given as a prompt, is as likely as it was; also where its prefix is cached,
+// and with fewer outputs in a step than the prompt has tokens.
+TEST(EngineOnNeedles, JudgesPromptsAsItJudgesAnswers) {
+  RunnerOnNeedles engine("f16", 4096, {.n_sequences_max = 2, .n_prefixes_max = 8});
+  SamplingParams greedy;
+  greedy.temperature = 0;
+  greedy.n_top_logprobs = 2;
+  std::vector<Token> text = *engine.vocabulary().tokenize(haystack().substr(0, 300), false, true);
+  const RequestId generated =
+      engine.ask({.prompt = text, .n_tokens_max = 200, .sampling = greedy, .ignores_end = true});
+  engine.run();
+  const std::size_t n_prompt = text.size();
+  std::ranges::copy(engine.outcomes[generated].tokens, std::back_inserter(text));
+  ASSERT_GT(text.size(), 64U) << "as many as a step has outputs";
+  const RequestId judged = engine.ask(
+      {.prompt = text, .n_tokens_max = 1, .sampling = greedy, .wants_prompt_logprobs = true});
+  engine.run();
+  const Outcome& outcome = engine.outcomes[judged];
+  ASSERT_EQ(outcome.prompt_logprobs.size(), text.size() - 1);
+  for (std::size_t i = 0; i < engine.outcomes[generated].logprobs.size(); ++i) {
+    const TokenLogprobs& then = engine.outcomes[generated].logprobs[i];
+    const TokenLogprobs& now = outcome.prompt_logprobs[n_prompt - 1 + i];
+    EXPECT_NEAR(now.logprob, then.logprob, 0.02) << i;
+    EXPECT_EQ(now.top.size(), 2U);
+  }
+}
+
 TEST(EngineOnNeedles, CancelsWithinAStep) {
   RunnerOnNeedles engine("f16", 4096, {.n_sequences_max = 2, .n_prefixes_max = 8});
   const RequestId first = engine.ask(make_needle(1).prompt, 500);
@@ -193,6 +237,87 @@ TEST(EngineOnNeedles, CancelsWithinAStep) {
   engine.runner().cancel(first);  // it has ended: nothing
   engine.run();
   EXPECT_TRUE(make_needle(2).is_answered_by(engine.outcomes[second].text));
+}
+
+constexpr RunnerOptions kOnDisk{.n_sequences_max = 2,
+                                .n_prefixes_max = 8,
+                                .disk = {.idle_time = std::chrono::seconds(0), .n_tokens_min = 64}};
+
+TEST_P(EngineOnEveryScheme, APrefixIsThereAgainAfterARestart) {
+  const TemporaryDirectory directory;
+  const Needle needle = make_needle(3);
+  const auto answer = [&](std::int64_t& n_computed) {
+    RunnerOnNeedles engine(GetParam(), 4096, kOnDisk, SLIPSTREAM_NEEDLE_MODEL, directory.path());
+    const std::string text = engine.answer(needle.prompt);
+    n_computed = engine.runner().stats().n_prompt_tokens;
+    return text;
+  };
+  std::int64_t n_computed = 0;
+  EXPECT_TRUE(needle.is_answered_by(answer(n_computed)));
+  EXPECT_GT(n_computed, 256) << "of one slice nothing would be learnt";
+  const std::string again = answer(n_computed);
+  EXPECT_TRUE(needle.is_answered_by(again)) << again;
+  EXPECT_EQ(n_computed, 1) << "only the last token";
+}
+
+TEST(EngineOnDisk, TheStateOfAnotherSchemeOrADamagedOneIsComputedAgain) {
+  const TemporaryDirectory directory;
+  const Needle needle = make_needle(3);
+  const auto n_computed = [&](const std::string& kv) {
+    RunnerOnNeedles engine(kv, 4096, kOnDisk, SLIPSTREAM_NEEDLE_MODEL, directory.path());
+    EXPECT_TRUE(needle.is_answered_by(engine.answer(needle.prompt)));
+    return engine.runner().stats().n_prompt_tokens;
+  };
+  const std::int64_t n_prompt = n_computed("turbo8");
+  EXPECT_EQ(n_computed("f16"), n_prompt);
+  EXPECT_EQ(n_computed("turbo8"), 1);
+  for (const auto& file : std::filesystem::directory_iterator(directory.path())) {
+    std::vector<char> bytes = file_bytes(file.path());
+    if (bytes.empty()) continue;  // the lock
+    bytes[bytes.size() / 2] ^= 1;
+    write_file_bytes(file.path(), bytes);
+  }
+  EXPECT_EQ(n_computed("turbo8"), n_prompt);
+}
+
+TEST(EngineOnDisk, OthersGenerateWhileAPrefixIsLoadedAndItsRequestMayBeCancelled) {
+  const TemporaryDirectory directory;
+  const Needle stored = make_needle(3);
+  {
+    RunnerOnNeedles engine("turbo4", 4096, kOnDisk, SLIPSTREAM_NEEDLE_MODEL, directory.path());
+    (void)engine.answer(stored.prompt);
+  }
+  RunnerOnNeedles engine("turbo4", 4096, kOnDisk, SLIPSTREAM_NEEDLE_MODEL, directory.path());
+  const Needle other = make_needle(4);
+  const RequestId first = engine.ask(other.prompt, 12);
+  engine.runner().step();
+  const RequestId cancelled = engine.ask(stored.prompt, 12);
+  EXPECT_EQ(engine.runner().stats().n_running, 1);
+  EXPECT_EQ(engine.runner().stats().n_waiting, 1) << "it is held while its prefix is read";
+  engine.runner().step();
+  engine.runner().cancel(cancelled);
+  EXPECT_EQ(engine.outcomes[cancelled].ending->reason, FinishReason::kCancelled);
+  const RequestId second = engine.ask(stored.prompt, 12);
+  engine.run();
+  EXPECT_TRUE(other.is_answered_by(engine.outcomes[first].text));
+  EXPECT_TRUE(stored.is_answered_by(engine.outcomes[second].text));
+  EXPECT_EQ(engine.outcomes[second].ending->usage.n_cached,
+            engine.outcomes[second].ending->usage.n_prompt - 1);
+}
+
+// Cells for one prompt only: each drives the other out, and the disk brings it back.
+TEST(EngineOnDisk, WhatWasEvictedComesBackFromDisk) {
+  const TemporaryDirectory directory;
+  RunnerOnNeedles engine("turbo8v4", 768, kOnDisk, SLIPSTREAM_NEEDLE_MODEL, directory.path());
+  std::int64_t n_computed = 0;
+  for (int round = 0; round < 3; ++round) {
+    for (const unsigned i : {1U, 2U}) {
+      const Needle needle = make_needle(i);
+      EXPECT_TRUE(needle.is_answered_by(engine.answer(needle.prompt))) << round;
+    }
+    if (round == 0) n_computed = engine.runner().stats().n_prompt_tokens;
+  }
+  EXPECT_LT(engine.runner().stats().n_prompt_tokens, n_computed + n_computed / 4);
 }
 
 // A recurrent state cannot be cut: the second prompt starts where the first's state was saved.
@@ -208,6 +333,22 @@ TEST(EngineOnHybrid, ContinuesFromASavedState) {
   // Another end: its beginning is no state that was saved.
   (void)engine.answer(prompt.substr(0, 400) + " and more", 4);
   EXPECT_GT(engine.runner().stats().n_prompt_tokens, n_computed + 50);
+}
+
+TEST(EngineOnHybrid, ASavedStateSurvivesARestart) {
+  const std::string path = SLIPSTREAM_FIXTURES "/qwen35.gguf";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is made in the release build only";
+  const TemporaryDirectory directory;
+  const std::string prompt = haystack().substr(0, 800);
+  std::vector<std::string> answers;
+  std::int64_t n_computed = 0;
+  for (int start = 0; start < 2; ++start) {
+    RunnerOnNeedles engine("turbo8", 2048, kOnDisk, path, directory.path());
+    answers.push_back(engine.answer(prompt, 24));
+    n_computed = engine.runner().stats().n_prompt_tokens;
+  }
+  EXPECT_EQ(answers[0], answers[1]);
+  EXPECT_EQ(n_computed, 1) << "only the last token";
 }
 
 // Many short requests on few cells: nothing is lost or mixed up, and all cells come back.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/log.h"
 #include "cli/kv_choice.h"
 #include "cli/progress.h"
 #include "engine/engine.h"
@@ -18,6 +19,8 @@ namespace slipstream::run {
 namespace {
 
 using std::chrono::steady_clock;
+
+constexpr RunnerOptions kRunner{.n_sequences_max = 1, .n_prefixes_max = 1};
 
 double seconds_between(steady_clock::time_point from, steady_clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -74,7 +77,8 @@ Answer::News print(Answer& answer, const Engine& engine, std::size_t n_prompt) {
     Answer::News news = answer.wait();
     if (news.first_token || news.ending) progress.reset();
     if (progress) {
-      progress->show(static_cast<double>(engine.stats().n_prompt_tokens) /
+      const RunnerStats stats = engine.stats();
+      progress->show(static_cast<double>(stats.n_cached_tokens + stats.n_prompt_tokens) /
                      static_cast<double>(n_prompt));
     }
     std::fputs(news.text.c_str(), stdout);
@@ -90,11 +94,12 @@ void print_timings(const Ending& ending, double load_seconds, double prompt_seco
   std::fprintf(
       stderr, "%s\n",
       std::format(
-          "load {:.1f} s | prompt {} tokens, {:.1f} s ({:.1f}/s) | answer {} tokens, {:.1f} s "
+          "load {:.1f} s | prompt {} tokens{}, {:.1f} s ({:.1f}/s) | answer {} tokens, {:.1f} s "
           "({:.1f}/s) | KV {} | {}",
-          load_seconds, usage.n_prompt, prompt_seconds, speed(usage.n_prompt, prompt_seconds),
-          usage.n_generated, seconds, speed(usage.n_generated - 1, seconds), kv,
-          name(ending.reason))
+          load_seconds, usage.n_prompt,
+          usage.n_cached > 0 ? std::format(", {} from disk", usage.n_cached) : "", prompt_seconds,
+          speed(usage.n_prompt, prompt_seconds), usage.n_generated, seconds,
+          speed(usage.n_generated - 1, seconds), kv, name(ending.reason))
           .c_str());
 }
 
@@ -104,7 +109,7 @@ Result<Model> load(const Options& options, const KvPlan& kv) {
                       .kv = kv.scheme,
                       .plugin = kv.plugin,
                       .n_cells = kv.n_context,
-                      .n_sequences_max = 2,
+                      .n_sequences_max = kRunner.n_sequence_ids(),
                       .n_threads = options.n_threads,
                       .on_progress = [&](float done) {
                         progress.show(static_cast<double>(done));
@@ -116,12 +121,16 @@ Result<int> try_run(const Options& options) {
   const steady_clock::time_point started = steady_clock::now();
   const Result<std::string> prompt = read_prompt(options);
   if (!prompt) return std::unexpected(prompt.error());
-  const Result<KvPlan> kv = plan_kv(options.model, options.kv, options.n_context);
+  const Result<KvPlan> kv = plan_kv(
+      options.model, options.kv,
+      {.n_ctx = options.n_context, .n_sequences_max = kRunner.n_sequence_ids(), .n_threads = 1});
   if (!kv) return std::unexpected(kv.error());
   Result<Model> model = load(options, *kv);
   if (!model) return std::unexpected(model.error());
   const Result<std::unique_ptr<Engine>> started_engine =
-      Engine::start(std::move(*model), {.runner = {.n_sequences_max = 1, .n_prefixes_max = 1}});
+      Engine::start(std::move(*model), {.runner = kRunner,
+                                        .disk_directory = options.kv_disk,
+                                        .disk_bytes_max = options.kv_disk_bytes});
   if (!started_engine) return std::unexpected(started_engine.error());
   Engine& engine = **started_engine;
 
@@ -152,6 +161,7 @@ Result<int> try_run(const Options& options) {
 }  // namespace
 
 int run(const Options& options) {
+  log::set_level(log::Level::kWarn);  // a person reads along
   const Result<int> status = try_run(options);
   if (status) return *status;
   std::fprintf(stderr, "slipstream run: %s\n", status.error().message.c_str());

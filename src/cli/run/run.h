@@ -13,11 +13,13 @@ struct Options {
   std::string prompt;
   std::string prompt_file;  // instead of prompt; "-": standard input
   std::string kv = "auto";
-  int n_context = 0;  // 0: as much as the prompt and the answer need
+  int n_context = 0;  // 0: the default
   int n_tokens_max = 256;
   float temperature = 0.8F;
   std::optional<std::uint32_t> seed;
   int n_threads = 0;
+  std::string kv_disk;  // where prompts are kept for the next time; empty: nowhere
+  std::uint64_t kv_disk_bytes = std::uint64_t{8} << 30;
 };
 
 // The exit status.

@@ -109,7 +109,7 @@ TEST_F(DamagedHeader, CutOffAnywhere) {
     ASSERT_EQ(::ftruncate(fd_.get(), static_cast<off_t>(size)), 0);
     const Result<MemoryForecast> forecasted = forecast(path_, KvScheme{}, {.n_ctx = 4096});
     ASSERT_FALSE(forecasted) << size;
-    EXPECT_EQ(forecasted.error().code, size < 4 ? Code::kUnsupported : Code::kCorrupt) << size;
+    EXPECT_EQ(forecasted.error().code, size < 4 ? Code::kInvalidArgument : Code::kCorrupt) << size;
   }
 }
 

@@ -27,7 +27,7 @@ Result<std::uint64_t> check_file(const std::filesystem::path& path) {
   std::array<std::byte, 4> magic{};
   if (!S_ISREG(status.st_mode) || !read_exactly(fd->get(), magic, 0) ||
       std::memcmp(magic.data(), GGUF_MAGIC, magic.size()) != 0) {
-    return fail(Code::kUnsupported, std::format("{} is not a GGUF file", path.string()));
+    return fail(Code::kInvalidArgument, std::format("{} is not a GGUF file", path.string()));
   }
   return static_cast<std::uint64_t>(status.st_size);
 }
@@ -165,7 +165,7 @@ Result<void> GgufModel::add_tensors(const gguf_context& header, const std::files
                       .type = gguf_get_tensor_type(&header, i),
                       .ne = {},
                       .n_bytes = 0,
-                      .file_idx = n_files_,
+                      .file_idx = files_.size(),
                       .file_offset = 0};
     std::copy_n(gguf_get_tensor_ne(&header, i), tensor.ne.size(), tensor.ne.begin());
     const std::optional<std::uint64_t> n_bytes = tensor_bytes(tensor);
@@ -183,7 +183,7 @@ Result<void> GgufModel::add_tensors(const gguf_context& header, const std::files
     tensor.file_offset = data_offset + offset;
     tensors_.push_back(std::move(tensor));
   }
-  ++n_files_;
+  files_.push_back(path);
   return {};
 }
 

@@ -4,9 +4,9 @@
 // open() has checked that every tensor lies within its file, so that their sizes can be added up
 // without care. Numbers of the metadata are only what the file claims.
 //
-// Threads: immutable. Errors: kNotFound, kPermission, kIo as of the file; kUnsupported for what is
-//          no GGUF file; kInvalidArgument for a part that is not the first; kCorrupt for a header
-//          that cannot be read or a file that is shorter than its header says.
+// Threads: immutable. Errors: kNotFound, kPermission, kIo as of the file; kInvalidArgument for what
+//          is no GGUF file or not the first part of a model; kCorrupt for a header that cannot be
+//          read or a file that is shorter than its header says.
 #pragma once
 
 #include <ggml-cpp.h>
@@ -37,7 +37,7 @@ class GgufModel {
   [[nodiscard]] static Result<GgufModel> open(const std::filesystem::path& path);
 
   [[nodiscard]] const std::string& architecture() const { return architecture_; }
-  [[nodiscard]] std::size_t n_files() const { return n_files_; }
+  [[nodiscard]] const std::vector<std::filesystem::path>& files() const { return files_; }
   [[nodiscard]] const std::vector<GgufTensor>& tensors() const { return tensors_; }
   // Null if there is none of this name.
   [[nodiscard]] const GgufTensor* find_tensor(std::string_view name) const;
@@ -58,7 +58,7 @@ class GgufModel {
 
   gguf_context_ptr header_;  // of the first file
   std::string architecture_;
-  std::size_t n_files_ = 0;
+  std::vector<std::filesystem::path> files_;
   std::vector<GgufTensor> tensors_;  // by name
 };
 

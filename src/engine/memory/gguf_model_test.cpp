@@ -56,7 +56,7 @@ TEST_F(Gguf, AddsUpTheParts) {
   }
   const Result<GgufModel> model = GgufModel::open(at("m-00001-of-00003.gguf"));
   ASSERT_TRUE(model) << model.error().message;
-  EXPECT_EQ(model->n_files(), 3U);
+  EXPECT_EQ(model->files().size(), 3U);
   EXPECT_EQ(model->tensors().size(), 3U);
   EXPECT_EQ(model->find_tensor("blk.2.weight")->file_idx, 2U);
 
@@ -71,15 +71,15 @@ TEST_F(Gguf, AddsUpTheParts) {
 
 TEST_F(Gguf, RefusesWhatIsNoModel) {
   EXPECT_EQ(error_of(at("absent")).code, Code::kNotFound);
-  EXPECT_EQ(error_of(folder_.path()).code, Code::kUnsupported);
+  EXPECT_EQ(error_of(folder_.path()).code, Code::kInvalidArgument);
   std::ofstream(at("text")) << "GGML, but not quite";
-  EXPECT_EQ(error_of(at("text")).code, Code::kUnsupported);
+  EXPECT_EQ(error_of(at("text")).code, Code::kInvalidArgument);
   std::ofstream(at("empty")) << "";
-  EXPECT_EQ(error_of(at("empty")).code, Code::kUnsupported);
+  EXPECT_EQ(error_of(at("empty")).code, Code::kInvalidArgument);
   std::ofstream(at("magic")) << "GGUF";
   EXPECT_EQ(error_of(at("magic")).code, Code::kCorrupt);
   ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
-  EXPECT_EQ(error_of(at("pipe")).code, Code::kUnsupported) << "and does not wait for a writer";
+  EXPECT_EQ(error_of(at("pipe")).code, Code::kInvalidArgument) << "and does not wait for a writer";
   EXPECT_EQ(error_of(GgufMaker("").write(at("nameless"))).code, Code::kCorrupt);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <format>
 #include <ranges>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -27,7 +28,7 @@ std::vector<KvScheme> candidates(const ModelGeometry& geometry, bool has_plugin)
 }
 
 // "--ctx 65536 fits with turbo4, --ctx 49152 with turbo8v4"
-Result<std::string> advise(const ModelProfile& profile, const std::vector<KvScheme>& schemes,
+Result<std::string> advise(const ModelProfile& profile, std::span<const KvScheme> schemes,
                            std::uint64_t available_bytes, const ContextShape& shape) {
   std::string advice;
   for (const KvScheme& scheme : std::views::reverse(schemes)) {
@@ -38,6 +39,29 @@ Result<std::string> advise(const ModelProfile& profile, const std::vector<KvSche
                           advice.empty() ? "fits " : "", scheme.name());
   }
   return advice.empty() ? "no context fits: use a smaller model" : advice;
+}
+
+// advised: the schemes whose largest contexts a refusal names, best first.
+Result<KvChoice> first_that_fits(const ModelProfile& profile, std::span<const KvScheme> tried,
+                                 std::span<const KvScheme> advised, std::uint64_t available_bytes,
+                                 const ContextShape& shape) {
+  std::string needs;
+  std::int64_t n_ctx = 0;
+  for (const KvScheme& scheme : tried) {
+    Result<MemoryForecast> forecasted = forecast(profile, scheme, shape);
+    if (!forecasted) return std::unexpected(forecasted.error());
+    if (needed_bytes(*forecasted) <= available_bytes) {
+      return KvChoice{.scheme = scheme, .forecast = std::move(*forecasted)};
+    }
+    n_ctx = forecasted->n_ctx;
+    needs += std::format("{}{} with {}", needs.empty() ? "" : ", ",
+                         format_bytes(needed_bytes(*forecasted)), scheme.name());
+  }
+  const Result<std::string> advice = advise(profile, advised, available_bytes, shape);
+  if (!advice) return std::unexpected(advice.error());
+  return fail(Code::kOutOfMemory,
+              std::format("a context of {} needs {}, and {} are available: {}", n_ctx, needs,
+                          format_bytes(available_bytes), *advice));
 }
 
 }  // namespace
@@ -65,30 +89,17 @@ Result<std::int64_t> largest_context(const ModelProfile& profile, const KvScheme
 Result<KvChoice> choose(const ModelProfile& profile, std::uint64_t available_bytes,
                         const ContextShape& shape, bool has_plugin) {
   const std::vector<KvScheme> schemes = candidates(profile.geometry, has_plugin);
-  std::string needs;
-  std::int64_t n_ctx = 0;
-  for (const KvScheme& scheme : schemes) {
-    Result<MemoryForecast> forecasted = forecast(profile, scheme, shape);
-    if (!forecasted) return std::unexpected(forecasted.error());
-    if (needed_bytes(*forecasted) <= available_bytes) {
-      return KvChoice{.scheme = scheme, .forecast = std::move(*forecasted)};
-    }
-    n_ctx = forecasted->n_ctx;
-    needs += std::format("{}{} with {}", needs.empty() ? "" : ", ",
-                         format_bytes(needed_bytes(*forecasted)), scheme.name());
-  }
-  const Result<std::string> advice = advise(profile, schemes, available_bytes, shape);
-  if (!advice) return std::unexpected(advice.error());
-  return fail(Code::kOutOfMemory,
-              std::format("a context of {} needs {}, and {} are available: {}", n_ctx, needs,
-                          format_bytes(available_bytes), *advice));
+  return first_that_fits(profile, schemes, schemes, available_bytes, shape);
 }
 
-Result<KvChoice> choose(const std::filesystem::path& path, std::uint64_t available_bytes,
-                        const ContextShape& shape, bool has_plugin) {
-  const Result<ModelProfile> profile = read_profile(path);
-  if (!profile) return std::unexpected(profile.error());
-  return choose(*profile, available_bytes, shape, has_plugin);
+Result<KvChoice> check_fits(const ModelProfile& profile, const KvScheme& scheme,
+                            std::uint64_t available_bytes, const ContextShape& shape,
+                            bool has_plugin) {
+  std::vector<KvScheme> advised = candidates(profile.geometry, has_plugin);
+  if (std::ranges::none_of(advised, [&](const auto& s) { return s.name() == scheme.name(); })) {
+    advised.insert(advised.begin(), scheme);
+  }
+  return first_that_fits(profile, std::span(&scheme, 1), advised, available_bytes, shape);
 }
 
 }  // namespace slipstream

@@ -1,4 +1,5 @@
-// --kv auto: the best scheme with which a model and the context asked for fit into memory.
+// Whether a model fits into memory. --kv auto: the best scheme with which a model and the context
+// asked for fit into memory.
 //
 // In this order: turbo8v4 (near f16 in quality, and faster at depth), turbo4, turbo3. f16 where the
 // plugin is missing or can compress nothing of the model.
@@ -9,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 
 #include "base/result.h"
 #include "engine/memory/memory_forecast.h"
@@ -24,9 +24,10 @@ struct KvChoice {
 // available_bytes: of available_memory() (base/memory_info.h). shape.n_ctx 0: the model's own.
 [[nodiscard]] Result<KvChoice> choose(const ModelProfile& profile, std::uint64_t available_bytes,
                                       const ContextShape& shape, bool has_plugin);
-[[nodiscard]] Result<KvChoice> choose(const std::filesystem::path& path,
-                                      std::uint64_t available_bytes, const ContextShape& shape,
-                                      bool has_plugin);
+// The same for a scheme that was asked for by name.
+[[nodiscard]] Result<KvChoice> check_fits(const ModelProfile& profile, const KvScheme& scheme,
+                                          std::uint64_t available_bytes, const ContextShape& shape,
+                                          bool has_plugin);
 
 // What choose() wants to be available: a twentieth more than the forecast, which is off by as much.
 [[nodiscard]] std::uint64_t needed_bytes(const MemoryForecast& forecast);

@@ -100,7 +100,7 @@ Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_
   };
 
   WeightBytes bytes;
-  std::vector<Extent> extents(model.n_files());
+  std::vector<Extent> extents(model.files().size());
   for (const GgufTensor& tensor : model.tensors()) {
     if (const auto copy = find_copy(tensor, use_of(tensor))) {
       bytes.copied += *copy;

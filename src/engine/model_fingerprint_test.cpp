@@ -1,0 +1,31 @@
+#include "engine/model_fingerprint.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/disk_tier/disk_tier_test_support.h"
+
+namespace slipstream {
+namespace {
+
+TEST(ModelFingerprint, IsThatOfTheSameFileAndScheme) {
+  const auto fingerprint = fingerprint_of(NEEDLE_MODEL, "turbo4");
+  ASSERT_TRUE(fingerprint.has_value());
+  EXPECT_EQ(*fingerprint, *fingerprint_of(NEEDLE_MODEL, "turbo4"));
+  EXPECT_NE(*fingerprint, *fingerprint_of(NEEDLE_MODEL, "turbo3"));
+
+  const TemporaryDirectory directory;
+  const std::string copy = directory.path() + "/model.gguf";
+  std::vector<char> bytes = file_bytes(NEEDLE_MODEL);
+  write_file_bytes(copy, bytes);
+  EXPECT_EQ(*fingerprint, *fingerprint_of(copy, "turbo4")) << "its name and place do not matter";
+  bytes.back() ^= 1;  // of the last tensor
+  write_file_bytes(copy, bytes);
+  EXPECT_NE(*fingerprint, *fingerprint_of(copy, "turbo4"));
+}
+
+TEST(ModelFingerprint, OfNoModelThereIsNone) {
+  EXPECT_FALSE(fingerprint_of("/nonexistent", "f16").has_value());
+}
+
+}  // namespace
+}  // namespace slipstream
