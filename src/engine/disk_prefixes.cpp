@@ -13,6 +13,9 @@ namespace {
 // only.
 constexpr std::size_t kRememberedMax = 256;
 
+// The clock's beginning: in the past, and far from where differences of times overflow.
+constexpr DiskPrefixes::Clock::time_point kNow{};
+
 bool begins_with(std::span<const Token> tokens, std::span<const Token> prefix) {
   return tokens.size() >= prefix.size() && std::ranges::equal(tokens.first(prefix.size()), prefix);
 }
@@ -48,27 +51,26 @@ bool DiskPrefixes::is_reading() const {
 }
 
 void DiskPrefixes::load_slice() {
-  if (is_reading()) return;
-  if (load_->file.valid() && !take_file()) return load_.reset();
-  if (!place_next_slice()) load_.reset();
+  if (!load_ || is_reading()) return;
+  const bool has_file = !load_->file.valid() || take_file(*load_);
+  if (!has_file || !place_next_slice(*load_)) load_.reset();
 }
 
-bool DiskPrefixes::take_file() {
-  Result<std::vector<std::byte>> state = load_->file.get();
+bool DiskPrefixes::take_file(Load& load) {
+  Result<std::vector<std::byte>> state = load.file.get();
   if (!state) return false;  // the tier has told
-  load_->state = std::move(*state);
-  Result<std::vector<StateSlice>> slices = parse_slices(load_->state, load_->n_stored);
+  load.state = std::move(*state);
+  Result<std::vector<StateSlice>> slices = parse_slices(load.state, load.n_stored);
   if (!slices) {
     log::warn("engine.disk_prefix", {{"error", slices.error().message}});
     return false;
   }
-  load_->slices = std::move(*slices);
+  load.slices = std::move(*slices);
   return true;
 }
 
 // False: that was the last one.
-bool DiskPrefixes::place_next_slice() {
-  Load& load = *load_;
+bool DiskPrefixes::place_next_slice(Load& load) {
   const int n_held = memory_.n_held(load.salt, load.tokens);
   while (load.next < load.slices.size() && load.slices[load.next].end <= n_held) ++load.next;
   const auto n_wanted = static_cast<int>(load.tokens.size());
@@ -98,34 +100,32 @@ void DiskPrefixes::remember(Salt salt, std::span<const Token> tokens) {
 }
 
 std::optional<DiskPrefixes::Clock::time_point> DiskPrefixes::next_save() const {
-  if (save_) return Clock::time_point::min();
+  if (save_) return kNow;
   if (remembered_.empty()) return std::nullopt;
   return remembered_.front().due;
 }
 
 void DiskPrefixes::hurry() {
-  for (Remembered& prefix : remembered_) prefix.due = Clock::time_point::min();
+  for (Remembered& prefix : remembered_) prefix.due = kNow;
 }
 
 void DiskPrefixes::save_slice() {
-  if (!save_ && !begin_save()) return;
-  if (add_slice()) return;
-  write_saved();
+  if (!save_) save_ = begin_save();
+  if (!save_ || add_slice(*save_)) return;
+  write(std::move(*save_));
   save_.reset();
 }
 
-bool DiskPrefixes::begin_save() {
-  if (remembered_.empty()) return false;
+std::optional<DiskPrefixes::Save> DiskPrefixes::begin_save() {
+  if (remembered_.empty()) return std::nullopt;
   Remembered prefix = std::move(remembered_.front());
   remembered_.pop_front();
-  if (!tier_->wants(prefix.salt, prefix.tokens, 1)) return false;  // its size is not known yet
-  save_ = Save{.salt = prefix.salt, .tokens = std::move(prefix.tokens)};
-  return true;
+  if (!tier_->wants(prefix.salt, prefix.tokens, 1)) return std::nullopt;  // of whatever size
+  return Save{.salt = prefix.salt, .tokens = std::move(prefix.tokens)};
 }
 
 // False: that was the last one, or the rest has left memory meanwhile.
-bool DiskPrefixes::add_slice() {
-  Save& save = *save_;
+bool DiskPrefixes::add_slice(Save& save) const {
   const auto n_tokens = static_cast<int>(save.tokens.size());
   const int n_slice = memory_.is_divisible() ? kSliceTokens : n_tokens;
   const int end = std::min(save.n_saved + n_slice, n_tokens);
@@ -148,10 +148,10 @@ bool DiskPrefixes::add_slice() {
   return end < n_tokens;
 }
 
-void DiskPrefixes::write_saved() {
-  if (save_->n_saved < options_.n_tokens_min) return;
-  save_->tokens.resize(static_cast<std::size_t>(save_->n_saved));
-  tier_->write(save_->salt, std::move(save_->tokens), std::move(save_->state));
+void DiskPrefixes::write(Save save) {
+  if (save.n_saved < options_.n_tokens_min) return;
+  save.tokens.resize(static_cast<std::size_t>(save.n_saved));
+  tier_->write(save.salt, std::move(save.tokens), std::move(save.state));
 }
 
 void DiskPrefixes::finish(Clock::duration time_max) {

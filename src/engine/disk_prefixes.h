@@ -78,11 +78,11 @@ class DiskPrefixes {
     int n_saved = 0;  // tokens
   };
 
-  [[nodiscard]] bool take_file();
-  [[nodiscard]] bool place_next_slice();
-  [[nodiscard]] bool begin_save();
-  [[nodiscard]] bool add_slice();
-  void write_saved();
+  [[nodiscard]] static bool take_file(Load& load);
+  [[nodiscard]] bool place_next_slice(Load& load);
+  [[nodiscard]] std::optional<Save> begin_save();
+  [[nodiscard]] bool add_slice(Save& save) const;
+  void write(Save save);
 
   const std::unique_ptr<DiskTier> tier_;
   PrefixMemory& memory_;

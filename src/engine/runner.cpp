@@ -72,7 +72,7 @@ Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& 
       batch_(llama_batch_init(state_.limits.n_step_tokens_max, 0, 1)) {
   SLIP_CHECK(options.n_sequence_ids() <= static_cast<int>(llama_n_seq_max(model.context())),
              "the context has too few sequence ids");
-  if (tier) disk_.emplace(std::move(tier), *memory_, options.disk);
+  if (tier) disk_ = std::make_unique<DiskPrefixes>(std::move(tier), *memory_, options.disk);
   for (SeqId id = options.n_sequences_max - 1; id >= 0; --id) free_ids_.push_back(id);
 }
 
@@ -136,8 +136,9 @@ std::optional<std::chrono::steady_clock::duration> Runner::rest() const {
   if (!arriving_.empty()) {
     return disk_->is_reading() ? std::chrono::milliseconds(1) : Duration::zero();
   }
-  if (!disk_ || !disk_->next_save()) return std::nullopt;
-  return std::max(*disk_->next_save() - std::chrono::steady_clock::now(), Duration::zero());
+  const auto due = disk_ ? disk_->next_save() : std::nullopt;
+  if (!due) return std::nullopt;
+  return std::max(*due - std::chrono::steady_clock::now(), Duration::zero());
 }
 
 bool Runner::step() {

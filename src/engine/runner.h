@@ -127,7 +127,7 @@ class Runner {
   Checkpoints checkpoints_;
   const PackedState packed_;
   const std::unique_ptr<PrefixMemory> memory_;
-  std::optional<DiskPrefixes> disk_;
+  std::unique_ptr<DiskPrefixes> disk_;  // null: nothing is kept on disk
   std::deque<RequestId> arriving_;  // held while more of their prompts is on disk than in memory
   RequestId loading_for_ = 0;
   PrefillControl control_;

@@ -7,6 +7,7 @@
 //   aggregate  --sequences generate --tokens each, behind prompts of --depth (all different)
 //   stall      4 sequences generate; then a prompt of --depth comes in
 //   prefix     a prompt of --depth three times: new, while the first still generates, and later
+//   restart    a prompt of --depth twice, with a restart in between and --disk to keep it
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -33,6 +34,7 @@ struct Options {
   int n_depth = 1;
   int n_sequences = 8;
   double seconds_max = 600;
+  std::string disk;
 };
 
 // The times at which each token of a request came.
@@ -72,35 +74,40 @@ class Timeline {
 
 class Bench {
  public:
-  explicit Bench(const Options& options) : options_(options) {
+  explicit Bench(const Options& options) : options_(options) { start(); }
+
+  void run() {
+    if (options_.scenario == "aggregate") return aggregate();
+    if (options_.scenario == "stall") return stall();
+    if (options_.scenario == "prefix") return prefix();
+    if (options_.scenario == "restart") return restart();
+    throw std::runtime_error("no scenario " + options_.scenario);
+  }
+
+ private:
+  void start() {
+    const Options& options = options_;
+    const RunnerOptions runner{.n_sequences_max = options.n_sequences + 2, .n_prefixes_max = 16};
     const int n_cells = scenario_cells();
     Result<Model> model = Model::load({.path = options.model,
                                        .kv = options.kv,
                                        .plugin = SLIPSTREAM_PLUGIN,
                                        .n_cells = n_cells,
-                                       .n_sequences_max = options.n_sequences + 2 + 16,
+                                       .n_sequences_max = runner.n_sequence_ids(),
                                        .n_step_tokens_max = 512,
                                        .n_outputs_max = 1,
                                        .n_threads = options.n_threads,
                                        .embeddings = false,
                                        .on_progress = {}});
     if (!model) throw std::runtime_error(model.error().message);
-    auto engine =
-        Engine::start(std::move(*model),
-                      {.runner = {.n_sequences_max = options.n_sequences + 2, .n_prefixes_max = 16},
-                       .n_requests_max = 64});
+    auto engine = Engine::start(std::move(*model), {.runner = runner,
+                                                    .n_requests_max = 64,
+                                                    .disk_directory = options.disk,
+                                                    .disk_bytes_max = std::uint64_t{16} << 30});
     if (!engine) throw std::runtime_error(engine.error().message);
     engine_ = std::move(*engine);
   }
 
-  void run() {
-    if (options_.scenario == "aggregate") return aggregate();
-    if (options_.scenario == "stall") return stall();
-    if (options_.scenario == "prefix") return prefix();
-    throw std::runtime_error("no scenario " + options_.scenario);
-  }
-
- private:
   [[nodiscard]] int scenario_cells() const {
     if (options_.scenario == "aggregate")
       return options_.n_sequences * (options_.n_depth + options_.n_tokens + 16);
@@ -215,6 +222,26 @@ class Bench {
     again("later");
   }
 
+  void restart() {
+    const auto first_token = [this] {
+      Timeline timeline;
+      const Clock::time_point asked = Clock::now();
+      (void)ask(timeline, options_.n_depth, 2, 7);
+      timeline.wait_end();
+      return seconds(timeline.times().front() - asked);
+    };
+    const double first_s = first_token();
+    const Clock::time_point stopped = Clock::now();
+    engine_.reset();
+    const double saved_s = seconds(Clock::now() - stopped);
+    start();
+    const double next_s = first_token();
+    std::printf(
+        "prefix of %d, after a restart: first token after %.3f s, %.2f %% of the first's %.2f s; "
+        "stopping took %.2f s\n",
+        options_.n_depth, next_s, next_s / first_s * 100, first_s, saved_s);
+  }
+
   Options options_;
   std::unique_ptr<Engine> engine_;
 };
@@ -233,6 +260,7 @@ int main(int argc, char** argv) {
   app.add_option("--depth", options.n_depth);
   app.add_option("--sequences", options.n_sequences);
   app.add_option("--seconds-max", options.seconds_max);
+  app.add_option("--disk", options.disk);
   CLI11_PARSE(app, argc, argv);
   try {
     slipstream::Bench(options).run();
