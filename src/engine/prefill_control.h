@@ -1,10 +1,11 @@
 // PrefillControl: how many tokens of prompts may go into a step in which others generate.
 //
 // What a user of a stream feels is the time between two tokens, which is the time of a step. So the
-// chunk is chosen by time: a step with prompts in it takes about kStretch times one without. Both
-// times are learnt from the steps themselves, since they depend on model, depth, batch and machine;
-// every kProbeEvery-th step beside a waiting prompt runs without it, or the first would go out of
-// date.
+// chunk is chosen by time: a step with prompts in it takes about kStretch times one without. No
+// model of the machine is needed: the chunk shrinks after a step that took too long and grows after
+// one that did not. (Time is no line over tokens: matrix units round up, and each chunk reads all
+// of a long prompt's cells again.) Every kProbeEvery-th step beside a waiting prompt runs without
+// it, or what is known of such steps would go out of date.
 //
 // Threads: thread-compatible. Errors: none. No clock: the caller measures.
 #pragma once
@@ -16,7 +17,7 @@ class PrefillControl {
   // Of the time between tokens. 3 is what we promise at the 99th percentile; noise needs the rest.
   static constexpr double kStretch = 2;
   static constexpr int kProbeEvery = 32;
-  static constexpr int kTokensMin = 4;  // however slow: a prompt has to end
+  static constexpr int kTokensMin = 2;  // however slow: a prompt has to end
 
   explicit PrefillControl(int n_step_tokens_max);
 
@@ -28,7 +29,7 @@ class PrefillControl {
  private:
   int n_step_tokens_max_;
   double generate_seconds_ = 0;  // of a step without prompts; 0: not known yet
-  double token_seconds_ = 0;     // that a prompt's token adds; 0: not known yet
+  double n_tokens_;
   int n_since_probe_ = 0;
 };
 

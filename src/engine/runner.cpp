@@ -67,6 +67,7 @@ Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& 
                                                                        : model.n_cells()}),
       is_recurrent_(model.has_recurrent_state()),
       checkpoints_(options.checkpoint_bytes_max),
+      reserve_(model, cells_, options.n_sequence_ids() - 1, options.n_sequence_ids() - 2),
       memory_(make_memory(options)),
       control_(state_.limits.n_step_tokens_max),
       batch_(llama_batch_init(state_.limits.n_step_tokens_max, 0, 1)) {
@@ -78,9 +79,9 @@ Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& 
 
 std::unique_ptr<PrefixMemory> Runner::make_memory(const RunnerOptions& options) {
   if (is_recurrent_) return std::make_unique<CheckpointMemory>(checkpoints_);
-  return std::make_unique<CellMemory>(model_, cells_, prefixes_,
-                                      options.n_sequences_max + options.n_prefixes_max,
-                                      [this] { return supply().n_free_cells; });
+  return std::make_unique<CellMemory>(
+      model_, cells_, prefixes_, options.n_sequences_max + options.n_prefixes_max,
+      [this] { return supply().n_free_cells - reserve_.n_cells(); });
 }
 
 Runner::~Runner() {
@@ -155,6 +156,7 @@ bool Runner::step() {
     take_up(active(id), std::min(state_.find(id)->n_cached, state_.find(id)->n_tokens() - 1));
   }
   make_room(step.n_cells_needed);
+  keep_apart(step);
 
   int n_prompt_tokens = 0;
   int n_generating = 0;
@@ -294,9 +296,26 @@ bool Runner::restore_checkpoint(Active& active, int n_tokens) {
   return false;
 }
 
+// What is held in reserve counts as free, and is when it is needed.
 void Runner::make_room(int n_cells) {
-  const int n_missing = n_cells - supply().n_free_cells;
-  if (n_missing > 0) prefixes_.evict(n_missing);
+  const int n_free = supply().n_free_cells;
+  if (n_cells > n_free - reserve_.n_cells()) reserve_.drop();
+  if (n_cells > n_free) prefixes_.evict(n_cells - n_free);
+}
+
+void Runner::keep_apart(const Step& step) {
+  if (is_recurrent_) return;
+  int n_prompts = 0;
+  int n_generating = 0;
+  SeqId donor = -1;
+  for (const Sequence& sequence : state_.sequences) {
+    const Active& holder = active(sequence.id);
+    if (holder.seq < 0) continue;
+    (sequence.is_generating() ? n_generating : n_prompts) += 1;
+    if (holder.n_computed >= CellReserve::kCells) donor = holder.seq;
+  }
+  if (n_prompts == 0 || donor < 0) return reserve_.drop();
+  reserve_.make_way(n_generating, supply().n_free_cells - step.n_cells_needed, donor);
 }
 
 void Runner::compute(std::span<const Work> work) {

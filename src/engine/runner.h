@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/cell_memory.h"
+#include "engine/cell_reserve.h"
 #include "engine/checkpoints.h"
 #include "engine/disk_prefixes.h"
 #include "engine/generation.h"
@@ -41,7 +42,7 @@ struct RunnerOptions {
 
   // That the context must have.
   [[nodiscard]] int n_sequence_ids() const {
-    return n_sequences_max + n_prefixes_max + CellMemory::kSeqs;
+    return n_sequences_max + n_prefixes_max + CellMemory::kSeqs + 1;
   }
 };
 
@@ -108,6 +109,7 @@ class Runner {
   void save_checkpoint(const Active& active);
   [[nodiscard]] bool restore_checkpoint(Active& active, int n_tokens);
   void make_room(int n_cells);
+  void keep_apart(const Step& step);
   void compute(std::span<const Work> work);
   [[nodiscard]] int decode(std::span<const Work> work);
   [[nodiscard]] std::span<const float> logits(int batch_idx) const;
@@ -125,6 +127,7 @@ class Runner {
   // not shared.
   const bool is_recurrent_;
   Checkpoints checkpoints_;
+  CellReserve reserve_;
   const PackedState packed_;
   const std::unique_ptr<PrefixMemory> memory_;
   std::unique_ptr<DiskPrefixes> disk_;  // null: nothing is kept on disk
