@@ -51,6 +51,14 @@ struct Limits {
   std::size_t n_prefix_files_max = 16'384;
   // What prefixes leave free on a disk, unless 5 % of the disk is less.
   std::size_t disk_reserve_bytes_max = std::size_t{1} << 30;
+
+  // HTTP (server/http): a larger header or body is refused with 431 or 413; one connection more is
+  // turned away with 503.
+  std::size_t http_header_bytes_max = std::size_t{32} << 10;
+  std::size_t http_body_bytes_max = std::size_t{32} << 20;
+  std::size_t http_connections_max = 4096;
+  // A body whose JSON is nested deeper is refused before it is parsed.
+  std::size_t json_nesting_max = 128;
 };
 
 inline constexpr Limits kLimits{};

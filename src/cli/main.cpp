@@ -11,6 +11,7 @@
 
 #include "cli/doctor/doctor.h"
 #include "cli/run/run.h"
+#include "cli/serve/serve.h"
 #include "cli/version.h"
 
 namespace {
@@ -22,7 +23,39 @@ constexpr const char* kFooter =
     "  slipstream doctor               is this machine ready, and what would make it faster?\n"
     "  slipstream doctor --dir /data   the same, for models kept in /data\n"
     "  slipstream run MODEL.gguf -p \"Once upon a time\"\n"
-    "  slipstream run MODEL.gguf -f book.txt --kv turbo4 --ctx 32768 -n 500\n";
+    "  slipstream run MODEL.gguf -f book.txt --kv turbo4 --ctx 32768 -n 500\n"
+    "  slipstream serve MODEL.gguf     OpenAI's API on http://127.0.0.1:8080/v1\n";
+
+void add_model_options(CLI::App& command, std::string& kv, int& n_context, int& n_threads) {
+  command
+      .add_option("--kv", kv,
+                  "How the KV cache is kept: turbo8v4, turbo8, turbo4, turbo3, f16, q8_0, q4_0, or "
+                  "auto, which takes what fits in memory")
+      ->capture_default_str();
+  command
+      .add_option("-c,--ctx", n_context,
+                  "Tokens of all prompts and answers together (0: the model's own, at most 8192)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("-t,--threads", n_threads, "Threads (0: one per core)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes) {
+  CLI::Option* disk =
+      command
+          .add_option("--kv-disk", kv_disk,
+                      "Keep what was computed of prompts in this directory, and do not compute it "
+                      "again the next time")
+          ->type_name("DIR");
+  command
+      .add_option("--kv-disk-bytes", kv_disk_bytes,
+                  "What --kv-disk may take, such as 20GiB; what was used longest ago goes first")
+      ->transform(CLI::AsSizeValue(false))
+      ->needs(disk)
+      ->default_str("8GiB");
+}
 
 CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   CLI::App* run = app.add_subcommand(
@@ -32,14 +65,7 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   CLI::Option* file = run->add_option("-f,--file", options.prompt_file,
                                       "The same, from a file; - is standard input");
   prompt->excludes(file);
-  run->add_option("--kv", options.kv,
-                  "How the KV cache is kept: turbo8v4, turbo8, turbo4, turbo3, f16, q8_0, q4_0, or "
-                  "auto, which takes what fits in memory")
-      ->capture_default_str();
-  run->add_option("-c,--ctx", options.n_context,
-                  "Tokens of prompt and answer together (0: the model's own, at most 8192)")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_model_options(*run, options.kv, options.n_context, options.n_threads);
   run->add_option("-n,--max-tokens", options.n_tokens_max, "Tokens to generate at most")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -48,20 +74,41 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   run->add_option("--seed", options.seed, "For the same text again");
-  run->add_option("-t,--threads", options.n_threads, "Threads (0: one per core)")
+  add_disk_options(*run, options.kv_disk, options.kv_disk_bytes);
+  return run;
+}
+
+CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
+  CLI::App* serve = app.add_subcommand("serve", "Answer OpenAI's API with a model, until stopped");
+  serve->add_option("model", options.model, "A GGUF file")->required()->type_name("MODEL");
+  serve->add_option("--name", options.name,
+                    "What clients call the model (default: the file's name)");
+  serve
+      ->add_option("--host", options.host,
+                   "The address to listen on; 0.0.0.0 lets other machines in")
+      ->capture_default_str();
+  serve->add_option("--port", options.port, "The port; 0 takes one that is free")
+      ->capture_default_str();
+  add_model_options(*serve, options.kv, options.n_context, options.n_threads);
+  serve->add_option("--parallel", options.n_parallel, "Requests that are computed at a time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  serve
+      ->add_option("--queue", options.n_queue,
+                   "Requests that wait or are computed; one more is refused with 429")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  serve
+      ->add_option("--api-key", options.api_keys,
+                   "Only who has one of these keys may ask; may be given more than once")
+      ->envname("SLIPSTREAM_API_KEY");
+  add_disk_options(*serve, options.kv_disk, options.kv_disk_bytes);
+  serve
+      ->add_option("--drain-timeout", options.drain_seconds_max,
+                   "Seconds that requests in progress have to end after SIGTERM")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  CLI::Option* disk =
-      run->add_option("--kv-disk", options.kv_disk,
-                      "Keep what was computed of the prompt in this directory, and do not compute "
-                      "it again the next time")
-          ->type_name("DIR");
-  run->add_option("--kv-disk-bytes", options.kv_disk_bytes,
-                  "What --kv-disk may take, such as 20GiB; what was used longest ago goes first")
-      ->transform(CLI::AsSizeValue(false))
-      ->needs(disk)
-      ->default_str("8GiB");
-  return run;
+  return serve;
 }
 
 int run(int argc, char** argv) {
@@ -84,6 +131,8 @@ int run(int argc, char** argv) {
 
   slipstream::run::Options run_options;
   const CLI::App* run_command = add_run(app, run_options);
+  slipstream::serve::Options serve_options;
+  const CLI::App* serve_command = add_serve(app, serve_options);
 
   try {
     app.parse(argc, argv);
@@ -92,6 +141,7 @@ int run(int argc, char** argv) {
   }
   if (doctor->parsed()) return slipstream::doctor::run(doctor_options);
   if (run_command->parsed()) return slipstream::run::run(run_options);
+  if (serve_command->parsed()) return slipstream::serve::serve(serve_options);
   std::fputs(app.help().c_str(), stderr);
   return kUsageError;
 }

@@ -1,0 +1,29 @@
+// `slipstream serve MODEL`: OpenAI's API on this machine, until SIGINT or SIGTERM.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace slipstream::serve {
+
+struct Options {
+  std::string model;
+  std::string name;  // that clients use; empty: the file's
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 8080;
+  std::string kv = "auto";
+  int n_context = 0;  // 0: the default
+  int n_parallel = 8;
+  int n_queue = 256;
+  int n_threads = 0;
+  std::string kv_disk;
+  std::uint64_t kv_disk_bytes = std::uint64_t{8} << 30;
+  std::vector<std::string> api_keys;
+  int drain_seconds_max = 30;
+};
+
+// The exit status.
+int serve(const Options& options);
+
+}  // namespace slipstream::serve

@@ -1,0 +1,33 @@
+// ApiError: what a client is told when it cannot have what it asked for, in OpenAI's shape:
+//   {"error": {"message": ..., "type": ..., "param": ..., "code": ...}}
+//
+// Threads: plain data.
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "base/result.h"
+
+namespace slipstream {
+
+struct ApiError {
+  int status = 400;
+  std::string message;
+  std::string param = {};  // "messages[2].content"; empty: none
+  std::string code = {};   // "context_length_exceeded"; empty: none
+};
+
+template <typename T>
+using ApiResult = std::expected<T, ApiError>;
+
+inline std::unexpected<ApiError> refuse(std::string param, std::string message) {
+  return std::unexpected(ApiError{.message = std::move(message), .param = std::move(param)});
+}
+
+// The same from an error of the engine.
+[[nodiscard]] ApiError to_api_error(const Error& error);
+
+[[nodiscard]] std::string to_json(const ApiError& error);
+
+}  // namespace slipstream

@@ -1,0 +1,105 @@
+#include "server/api/generation_options.h"
+
+#include <charconv>
+#include <format>
+#include <limits>
+
+namespace slipstream {
+namespace {
+
+constexpr int kAnswersMax = 64;
+constexpr std::int64_t kTokensMax = std::int64_t{1} << 30;
+
+void read_into(float& value, const std::optional<double>& number) {
+  if (number) value = static_cast<float>(*number);
+}
+
+void read_into(int& value, const std::optional<std::int64_t>& number) {
+  if (number) value = static_cast<int>(*number);
+}
+
+// {"50256": -100}
+std::vector<LogitBias> read_logit_bias(JsonFields& fields) {
+  std::vector<LogitBias> biases;
+  const Json* object = fields.object("logit_bias");
+  if (object == nullptr) return biases;
+  for (const auto& [key, value] : object->items()) {
+    Token token = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), token);
+    if (error != std::errc() || end != key.data() + key.size() || !value.is_number()) {
+      fields.refuse("logit_bias", "'logit_bias' must have token ids as keys and numbers as values");
+      return {};
+    }
+    const auto bias = value.get<double>();
+    if (!(bias >= -100 && bias <= 100)) {
+      fields.refuse("logit_bias", std::format("'logit_bias' of {} must be from -100 to 100", key));
+      return {};
+    }
+    biases.push_back({.token = token, .bias = static_cast<float>(bias)});
+  }
+  return biases;
+}
+
+DryParams read_dry(JsonFields& fields) {
+  DryParams dry;
+  read_into(dry.multiplier, fields.number("dry_multiplier", 0, 100));
+  read_into(dry.base, fields.number("dry_base", 1, 100));
+  read_into(dry.allowed_length, fields.integer("dry_allowed_length", 0, kTokensMax));
+  read_into(dry.last_n, fields.integer("dry_penalty_last_n", 0, kTokensMax));
+  if (fields.any("dry_sequence_breakers") != nullptr) {
+    dry.sequence_breakers = fields.texts("dry_sequence_breakers");
+  }
+  return dry;
+}
+
+SamplingParams read_sampling(JsonFields& fields) {
+  SamplingParams params;
+  read_into(params.temperature, fields.number("temperature", 0, 100));
+  read_into(params.top_k, fields.integer("top_k", 0, kTokensMax));
+  read_into(params.top_p, fields.number("top_p", 0, 1));
+  read_into(params.min_p, fields.number("min_p", 0, 1));
+  read_into(params.typical_p, fields.number("typical_p", 0, 1));
+  read_into(params.repeat_penalty, fields.number("repetition_penalty", 0, 100));  // vLLM's name
+  read_into(params.repeat_penalty, fields.number("repeat_penalty", 0, 100));
+  read_into(params.penalty_last_n, fields.integer("repeat_last_n", 0, kTokensMax));
+  read_into(params.frequency_penalty, fields.number("frequency_penalty", -2, 2));
+  read_into(params.presence_penalty, fields.number("presence_penalty", -2, 2));
+  params.dry = read_dry(fields);
+  params.logit_bias = read_logit_bias(fields);
+  constexpr std::int64_t kSeedMax = std::int64_t{1} << 53;  // what JSON numbers hold exactly
+  if (const auto seed = fields.integer("seed", -kSeedMax, kSeedMax)) {
+    const auto bits = static_cast<std::uint64_t>(*seed);
+    params.seed = static_cast<std::uint32_t>(bits ^ (bits >> 32U));
+  }
+  params.grammar = fields.text("grammar").value_or("");
+  return params;
+}
+
+}  // namespace
+
+GenerationOptions read_generation_options(JsonFields& fields) {
+  GenerationOptions options;
+  options.model = fields.text("model").value_or("");
+  read_into(options.n, fields.integer("n", 1, kAnswersMax));
+  // The older name and the newer one.
+  for (const std::string_view name : {"max_tokens", "max_completion_tokens"}) {
+    if (const auto n = fields.integer(name, 1, kTokensMax)) {
+      options.max_tokens = static_cast<int>(*n);
+    }
+  }
+  options.streams = fields.boolean("stream").value_or(false);
+  if (const Json* stream = fields.object("stream_options")) {
+    JsonFields stream_fields(*stream, "stream_options");
+    options.wants_usage_in_stream = stream_fields.boolean("include_usage").value_or(false);
+    if (stream_fields.error()) fields.refuse("stream_options", stream_fields.error()->message);
+    if (!options.streams) {
+      fields.refuse("stream_options", "'stream_options' needs 'stream': true");
+    }
+  }
+  options.sampling = read_sampling(fields);
+  options.stops = fields.texts("stop");
+  options.ignores_end = fields.boolean("ignore_eos").value_or(false);
+  return options;
+}
+
+}  // namespace slipstream

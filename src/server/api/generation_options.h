@@ -1,0 +1,30 @@
+// GenerationOptions: what requests for completions and for chat have in common, under OpenAI's
+// names; beyond them llama.cpp's and vLLM's for what OpenAI lacks (top_k, min_p, repeat_penalty,
+// dry_...).
+//
+// Threads: plain data. Errors: into the fields (json_fields.h).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/sampling/sampling_params.h"
+#include "server/api/json_fields.h"
+
+namespace slipstream {
+
+struct GenerationOptions {
+  std::string model;              // empty: the only one, or the first
+  int n = 1;                      // answers
+  std::optional<int> max_tokens;  // none: as many as fit
+  bool streams = false;
+  bool wants_usage_in_stream = false;
+  SamplingParams sampling;
+  std::vector<std::string> stops;
+  bool ignores_end = false;
+};
+
+[[nodiscard]] GenerationOptions read_generation_options(JsonFields& fields);
+
+}  // namespace slipstream

@@ -1,0 +1,133 @@
+#include "server/api/json_fields.h"
+
+#include <cmath>
+#include <format>
+
+namespace slipstream {
+namespace {
+
+// Of a text that is JSON; of another one, anything.
+std::size_t nesting_of(std::string_view text) {
+  std::size_t depth = 0;
+  std::size_t deepest = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      deepest = std::max(deepest, ++depth);
+    } else if ((c == '}' || c == ']') && depth > 0) {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+}  // namespace
+
+ApiResult<Json> parse_json(std::string_view text, const Limits& limits) {
+  // Before it is parsed: what comes later walks it recursively.
+  if (nesting_of(text) > limits.json_nesting_max) {
+    return refuse("", std::format("the JSON is nested more than {} deep", limits.json_nesting_max));
+  }
+  try {
+    Json json = Json::parse(text);
+    if (!json.is_object()) return refuse("", "the body must be a JSON object");
+    return json;
+  } catch (const Json::parse_error& error) {
+    return refuse("", std::format("the body is not JSON: {}", error.what()));
+  }
+}
+
+JsonFields::JsonFields(const Json& object, std::string path)
+    : object_(object), path_(std::move(path)) {}
+
+const Json* JsonFields::any(std::string_view name) const {
+  const auto found = object_.find(name);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+const Json* JsonFields::typed(std::string_view name, bool (Json::*is_type)() const noexcept,
+                              std::string_view expected) {
+  const Json* value = any(name);
+  if (value == nullptr || (value->*is_type)()) return value;
+  refuse(name, std::format("'{}' must be {}, not {}", path_of(name), expected, value->type_name()));
+  return nullptr;
+}
+
+std::optional<bool> JsonFields::boolean(std::string_view name) {
+  const Json* value = typed(name, &Json::is_boolean, "a boolean");
+  return value == nullptr ? std::nullopt : std::optional(value->get<bool>());
+}
+
+std::optional<std::int64_t> JsonFields::integer(std::string_view name, std::int64_t min,
+                                                std::int64_t max) {
+  const Json* value = typed(name, &Json::is_number, "an integer");
+  if (value == nullptr) return std::nullopt;
+  // 3.0 is an integer in JSON; languages without another number type write it.
+  const double number = value->get<double>();
+  if (number != std::floor(number)) {
+    refuse(name, std::format("'{}' must be an integer", path_of(name)));
+    return std::nullopt;
+  }
+  if (number < static_cast<double>(min) || number > static_cast<double>(max)) {
+    refuse(name, std::format("'{}' must be from {} to {}", path_of(name), min, max));
+    return std::nullopt;
+  }
+  return value->is_number_integer() ? value->get<std::int64_t>()
+                                    : static_cast<std::int64_t>(number);
+}
+
+std::optional<double> JsonFields::number(std::string_view name, double min, double max) {
+  const Json* value = typed(name, &Json::is_number, "a number");
+  if (value == nullptr) return std::nullopt;
+  const double number = value->get<double>();
+  if (!(number >= min && number <= max)) {
+    refuse(name, std::format("'{}' must be from {} to {}", path_of(name), min, max));
+    return std::nullopt;
+  }
+  return number;
+}
+
+std::optional<std::string> JsonFields::text(std::string_view name) {
+  const Json* value = typed(name, &Json::is_string, "a string");
+  return value == nullptr ? std::nullopt : std::optional(value->get<std::string>());
+}
+
+std::vector<std::string> JsonFields::texts(std::string_view name) {
+  const Json* value = any(name);
+  if (value == nullptr) return {};
+  if (value->is_string()) return {value->get<std::string>()};
+  std::vector<std::string> texts;
+  if (value->is_array()) {
+    for (const Json& item : *value) {
+      if (!item.is_string()) break;
+      texts.push_back(item.get<std::string>());
+    }
+    if (texts.size() == value->size()) return texts;
+  }
+  refuse(name, std::format("'{}' must be a string or an array of strings", path_of(name)));
+  return {};
+}
+
+const Json* JsonFields::object(std::string_view name) {
+  return typed(name, &Json::is_object, "an object");
+}
+
+const Json* JsonFields::array(std::string_view name) {
+  return typed(name, &Json::is_array, "an array");
+}
+
+std::string JsonFields::path_of(std::string_view name) const {
+  return path_.empty() ? std::string(name) : std::format("{}.{}", path_, name);
+}
+
+void JsonFields::refuse(std::string_view name, std::string message) {
+  if (!error_) error_ = ApiError{.message = std::move(message), .param = path_of(name)};
+}
+
+}  // namespace slipstream

@@ -1,0 +1,60 @@
+// JsonFields: reads the fields of a JSON object that a client sent. Null is absent, unknown fields
+// are accepted, a field of the wrong type or out of range is an error that names it.
+//
+// The first error is kept and later reads go on, so that a parser reads everything and asks once:
+//
+//   JsonFields fields(*body);
+//   request.max_tokens = fields.integer("max_tokens", 1, INT_MAX);
+//   if (fields.error()) return std::unexpected(*fields.error());
+//
+// Threads: thread-compatible. Errors: parse_json(): 400.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/limits.h"
+#include "server/api/api_error.h"
+
+namespace slipstream {
+
+// Keys keep their order: schemas and templates care.
+using Json = nlohmann::ordered_json;
+
+[[nodiscard]] ApiResult<Json> parse_json(std::string_view text, const Limits& limits = kLimits);
+
+class JsonFields {
+ public:
+  // path: of the object in the body, for messages; empty: the body itself.
+  explicit JsonFields(const Json& object, std::string path = {});
+
+  [[nodiscard]] std::optional<bool> boolean(std::string_view name);
+  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name, std::int64_t min,
+                                                    std::int64_t max);
+  [[nodiscard]] std::optional<double> number(std::string_view name, double min, double max);
+  [[nodiscard]] std::optional<std::string> text(std::string_view name);
+  // A text, or a list of texts.
+  [[nodiscard]] std::vector<std::string> texts(std::string_view name);
+  [[nodiscard]] const Json* object(std::string_view name);
+  [[nodiscard]] const Json* array(std::string_view name);
+  // Of whatever type; null if absent.
+  [[nodiscard]] const Json* any(std::string_view name) const;
+
+  void refuse(std::string_view name, std::string message);
+  [[nodiscard]] std::string path_of(std::string_view name) const;
+  [[nodiscard]] const std::optional<ApiError>& error() const { return error_; }
+
+ private:
+  const Json* typed(std::string_view name, bool (Json::*is_type)() const noexcept,
+                    std::string_view expected);
+
+  const Json& object_;
+  const std::string path_;
+  std::optional<ApiError> error_;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,39 @@
+// ApiServer: `slipstream serve`. OpenAI's API over HTTP, in front of an engine.
+//
+// Threads: thread-safe. Errors: start(): as of the address.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/http/http_server.h"
+#include "server/served_model.h"
+
+namespace slipstream {
+
+struct ApiServerOptions {
+  HttpOptions http;
+  std::vector<std::string> api_keys;  // none: everybody may ask
+};
+
+class ApiServer {
+ public:
+  // The door is open before the model is loaded, so that /health answers and /ready says no.
+  [[nodiscard]] static Result<std::unique_ptr<ApiServer>> start(const ApiServerOptions& options);
+  ~ApiServer();
+  ApiServer(const ApiServer&) = delete;
+  ApiServer& operator=(const ApiServer&) = delete;
+
+  void set_model(std::unique_ptr<ServedModel> model);
+  [[nodiscard]] std::string address() const;
+  // Takes no more requests and lets those in progress end, until the time is up. Whether all did.
+  bool drain(std::chrono::milliseconds time_max);
+
+ private:
+  class Impl;
+  explicit ApiServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,52 @@
+#include "server/engine_stream.h"
+
+#include <utility>
+
+namespace slipstream {
+
+EngineStream::EngineStream(Engine& engine, HttpExchange& exchange)
+    : engine_(engine),
+      exchange_(exchange),
+      mailbox_(std::make_shared<Mailbox>()),
+      signal_(std::make_shared<Signal>(exchange.executor())) {}
+
+EngineStream::~EngineStream() {
+  for (const std::optional<RequestId>& id : open_) {
+    if (id) engine_.cancel(*id);
+  }
+}
+
+Result<void> EngineStream::submit(GenerateRequest request) {
+  const Result<RequestId> id = engine_.submit(
+      std::move(request),
+      [mailbox = mailbox_, signal = signal_, number = open_.size()](const Event& event) {
+        {
+          const MutexLock lock(mailbox->mutex);
+          mailbox->items.push_back({.request = number, .event = event});
+        }
+        signal->notify();
+      });
+  if (!id) return std::unexpected(id.error());
+  open_.emplace_back(*id);
+  ++n_open_;
+  return {};
+}
+
+boost::asio::awaitable<std::optional<std::vector<EngineStream::Item>>> EngineStream::next() {
+  while (true) {
+    std::vector<Item> items;
+    {
+      const MutexLock lock(mailbox_->mutex);
+      items.swap(mailbox_->items);
+    }
+    for (const Item& item : items) {
+      if (!item.event.ending) continue;
+      open_[item.request].reset();
+      --n_open_;
+    }
+    if (!items.empty()) co_return items;
+    if (!co_await exchange_.wait(*signal_)) co_return std::nullopt;
+  }
+}
+
+}  // namespace slipstream

@@ -1,0 +1,332 @@
+#include "server/http/http_server.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+#include <condition_variable>
+#include <format>
+#include <list>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "base/mutex.h"
+
+namespace slipstream {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+
+namespace {
+
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+
+// A client's own id goes into logs and back to it: short, and nothing that could break a line.
+bool is_request_id(std::string_view id) {
+  return !id.empty() && id.size() <= 128 &&
+         std::ranges::all_of(id, [](char c) { return c > ' ' && c < 127 && c != '"'; });
+}
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
+
+// What is wrong with a request that could not be read; 0: nothing that could be answered.
+int status_of(const beast::error_code& error) {
+  if (error == http::error::body_limit) return 413;
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) return 431;
+  if (error == beast::error::timeout) return 408;
+  if (error == http::error::end_of_stream || error == http::error::partial_message) return 0;
+  if (error.category() == http::make_error_code(http::error::bad_version).category()) return 400;
+  return 0;
+}
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  Impl(const HttpOptions& options, Handler handler, ErrorBody error_body)
+      : options_(options), handler_(std::move(handler)), error_body_(std::move(error_body)) {}
+
+  Result<void> listen() {
+    beast::error_code error;
+    const asio::ip::address host = asio::ip::make_address(options_.host, error);
+    if (error) {
+      return fail(Code::kInvalidArgument,
+                  std::format("{} is no address: name an IP address, such as 127.0.0.1 or 0.0.0.0",
+                              options_.host));
+    }
+    const tcp::endpoint endpoint(host, options_.port);
+    const auto what = std::format("cannot listen on {}:{}", options_.host, options_.port);
+    if (acceptor_.open(endpoint.protocol(), error); error) return fail_errno(error.value(), what);
+    acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (acceptor_.bind(endpoint, error); error) return fail_errno(error.value(), what);
+    if (acceptor_.listen(asio::socket_base::max_listen_connections, error); error) {
+      return fail_errno(error.value(), what);
+    }
+    endpoint_ = acceptor_.local_endpoint(error);
+    asio::co_spawn(acceptor_.get_executor(), accept(), asio::detached);
+    for (int i = 0; i < options_.n_threads; ++i) {
+      threads_.emplace_back([this] { io_.run(); });
+    }
+    return {};
+  }
+
+  // Coroutines are let run to their end, so that nothing of a handler's is left behind.
+  void stop() {
+    if (threads_.empty()) return;
+    stop_accepting();
+    for_each_connection([](Connection& connection) { connection.close(); });
+    while (n_connections() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    io_.stop();
+    threads_.clear();  // joins
+  }
+
+  bool drain(std::chrono::milliseconds time_max) {
+    stop_accepting();
+    for_each_connection([](Connection& connection) { connection.close_if_idle(); });
+    const auto end = std::chrono::steady_clock::now() + time_max;
+    while (n_exchanges_ > 0 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return n_exchanges_ == 0;
+  }
+
+  [[nodiscard]] tcp::endpoint endpoint() const { return endpoint_; }
+  [[nodiscard]] int n_connections() const {
+    const MutexLock lock(mutex_);
+    return static_cast<int>(connections_.size());
+  }
+  [[nodiscard]] int n_exchanges() const { return n_exchanges_; }
+
+ private:
+  void stop_accepting() {
+    is_draining_ = true;
+    asio::post(acceptor_.get_executor(), [this] { acceptor_.close(); });
+  }
+
+  class Connection : public std::enable_shared_from_this<Connection> {
+   public:
+    Connection(Impl& server, tcp::socket socket) : server_(server), stream_(std::move(socket)) {}
+
+    // Keeps itself: the frame needs it to the end.
+    asio::awaitable<void> run(std::shared_ptr<Connection> /*self*/) {
+      while (co_await read_and_answer()) {
+      }
+      beast::error_code ignored;
+      stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+    }
+
+    [[nodiscard]] asio::any_io_executor executor() { return stream_.get_executor(); }
+
+    void close_if_idle() {
+      asio::post(executor(), [self = shared_from_this()] {
+        if (self->is_idle_) self->stream_.cancel();
+      });
+    }
+    void close() {
+      asio::post(executor(), [self = shared_from_this()] {
+        if (self->exchange_ != nullptr) self->exchange_->abandon();
+        self->stream_.close();
+      });
+    }
+
+   private:
+    // False: the connection ends.
+    asio::awaitable<bool> read_and_answer() {
+      if (!co_await wait_for_request()) co_return false;
+      http::request_parser<http::string_body> parser;
+      parser.header_limit(
+          static_cast<std::uint32_t>(server_.options_.limits.http_header_bytes_max));
+      parser.body_limit(server_.options_.limits.http_body_bytes_max);
+      stream_.expires_after(server_.options_.header_time_max);
+      const auto [header_error, n] =
+          co_await http::async_read_header(stream_, buffer_, parser, kAwait);
+      if (header_error) co_return co_await refuse(header_error);
+      if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+        http::response<http::empty_body> go_on(http::status::continue_, 11);
+        const auto [error, n_sent] = co_await http::async_write(stream_, go_on, kAwait);
+        if (error) co_return false;
+      }
+      stream_.expires_after(server_.options_.body_time_max);
+      const auto [error, n_body] = co_await http::async_read(stream_, buffer_, parser, kAwait);
+      if (error) co_return co_await refuse(error);
+      co_return co_await answer(parser.release());
+    }
+
+    asio::awaitable<bool> wait_for_request() {
+      if (server_.is_draining_) co_return false;
+      if (buffer_.size() > 0) co_return true;  // it has sent the next one already
+      is_idle_ = true;
+      stream_.expires_after(server_.options_.idle_time_max);
+      const auto [error, n] = co_await stream_.async_read_some(buffer_.prepare(4096), kAwait);
+      is_idle_ = false;
+      buffer_.commit(n);
+      co_return !error;
+    }
+
+    asio::awaitable<bool> refuse(const beast::error_code& error) {
+      const int status = status_of(error);
+      if (status == 0) co_return false;
+      const HttpRequest nothing(http::verb::get, "/", 11);
+      HttpExchange exchange(stream_, nothing, facts_for(nothing));
+      log::info("http.refused", {{"status", status}, {"error", error.message()}}, exchange.id());
+      (void)co_await exchange.reply({.status = status,
+                                     .body = server_.error_body_(status, error.message()),
+                                     .headers = {{"Connection", "close"}}});
+      co_return false;
+    }
+
+    asio::awaitable<bool> answer(const HttpRequest& request) {
+      const auto started = std::chrono::steady_clock::now();
+      HttpExchange exchange(stream_, request, facts_for(request));
+      exchange_ = &exchange;
+      ++server_.n_exchanges_;
+      std::string failure;
+      try {
+        co_await server_.handler_(exchange);
+      } catch (const std::exception& error) {
+        failure = error.what();
+      }
+      if (!failure.empty()) {
+        log::error("http.handler", {{"error", failure}}, exchange.id());
+        if (exchange.status() == 0 && !exchange.is_gone()) {
+          (void)co_await exchange.reply(
+              {.status = 500, .body = server_.error_body_(500, "an internal error; see the log")});
+        }
+      }
+      exchange_ = nullptr;
+      --server_.n_exchanges_;
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - started;
+      log::info("http.request",
+                {{"method", std::string_view(request.method_string())},
+                 {"path", exchange.path()},
+                 {"status", exchange.is_gone() && exchange.status() == 0 ? 499 : exchange.status()},
+                 {"bytes", exchange.n_bytes()},
+                 {"took_ms", took.count()}},
+                exchange.id());
+      co_return exchange.is_answered() && request.keep_alive();
+    }
+
+    [[nodiscard]] HttpExchange::Facts facts_for(const HttpRequest& request) const {
+      std::string id(request["X-Request-Id"]);
+      if (!is_request_id(id)) id = server_.next_id();
+      return {.id = id,
+              .headers = {{"X-Request-Id", id}},
+              .write_time_max = server_.options_.write_time_max};
+    }
+
+    Impl& server_;
+    beast::tcp_stream stream_;
+    beast::flat_buffer buffer_;
+    bool is_idle_ = false;
+    HttpExchange* exchange_ = nullptr;  // while a handler runs
+  };
+
+  asio::awaitable<void> accept() {
+    while (!is_draining_) {
+      tcp::socket socket(asio::make_strand(io_));
+      const auto [error] = co_await acceptor_.async_accept(socket, kAwait);
+      if (error == asio::error::operation_aborted || is_draining_) co_return;
+      if (error) {
+        // Such as too many open files: others may close theirs.
+        log::warn("http.accept", {{"error", error.message()}});
+        asio::steady_timer pause(io_, std::chrono::milliseconds(100));
+        co_await pause.async_wait(kAwait);
+        continue;
+      }
+      if (n_connections() >= static_cast<int>(options_.limits.http_connections_max)) {
+        turn_away(socket);
+        continue;
+      }
+      beast::error_code ignored;
+      socket.set_option(tcp::no_delay(true), ignored);  // a token is sent when it is there
+      const auto connection = std::make_shared<Connection>(*this, std::move(socket));
+      const auto place = enter(connection);
+      asio::co_spawn(connection->executor(), connection->run(connection),
+                     [this, place](const std::exception_ptr&) { leave(place); });
+    }
+  }
+
+  static void turn_away(tcp::socket& socket) {
+    constexpr std::string_view kAnswer =
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
+        "Connection: close\r\n\r\n";
+    (void)::send(socket.native_handle(), kAnswer.data(), kAnswer.size(),
+                 MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+
+  using Connections = std::list<std::shared_ptr<Connection>>;
+  Connections::iterator enter(std::shared_ptr<Connection> connection) {
+    const MutexLock lock(mutex_);
+    return connections_.insert(connections_.end(), std::move(connection));
+  }
+  template <typename Visit>
+  void for_each_connection(Visit visit) {
+    const MutexLock lock(mutex_);
+    for (const auto& connection : connections_) visit(*connection);
+  }
+  void leave(Connections::iterator place) {
+    const MutexLock lock(mutex_);
+    connections_.erase(place);
+  }
+
+  std::string next_id() { return std::format("{:x}-{}", run_id_, ++n_ids_); }
+
+  const HttpOptions options_;
+  const Handler handler_;
+  const ErrorBody error_body_;
+  const std::uint64_t run_id_ = random_number();
+  std::atomic<std::uint64_t> n_ids_ = 0;
+  std::atomic<int> n_exchanges_ = 0;
+  std::atomic<bool> is_draining_ = false;
+  asio::io_context io_;
+  tcp::acceptor acceptor_{asio::make_strand(io_)};
+  tcp::endpoint endpoint_;
+  mutable Mutex mutex_;
+  Connections connections_ SLIP_GUARDED_BY(mutex_);
+  std::vector<std::jthread> threads_;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+HttpServer::~HttpServer() { stop(); }
+
+Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpOptions& options, Handler handler,
+                                                       ErrorBody error_body) {
+  auto impl = std::make_unique<Impl>(options, std::move(handler), std::move(error_body));
+  if (const Result<void> listening = impl->listen(); !listening) {
+    return std::unexpected(listening.error());
+  }
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+bool HttpServer::drain(std::chrono::milliseconds time_max) { return impl_->drain(time_max); }
+void HttpServer::stop() { impl_->stop(); }
+std::uint16_t HttpServer::port() const { return impl_->endpoint().port(); }
+std::string HttpServer::address() const {
+  const tcp::endpoint at = impl_->endpoint();
+  const std::string host = at.address().to_string();
+  return at.address().is_v6() ? std::format("[{}]:{}", host, at.port())
+                              : std::format("{}:{}", host, at.port());
+}
+int HttpServer::n_connections() const { return impl_->n_connections(); }
+int HttpServer::n_exchanges() const { return impl_->n_exchanges(); }
+
+}  // namespace slipstream

@@ -1,0 +1,67 @@
+// HttpServer: HTTP/1.1 on one address. Each connection is a coroutine; a few threads run them all.
+//
+// What a client can do to it is bounded (Limits, HttpOptions): sizes of header and body, the time
+// for each, for reading an answer and between two requests, and the number of connections. What a
+// handler throws is a 500 and a line in the log; one request never ends the process.
+//
+// Threads: thread-safe. Errors: listen(): as of the address.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/limits.h"
+#include "base/result.h"
+#include "server/http/http_exchange.h"
+
+namespace slipstream {
+
+struct HttpOptions {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 8080;  // 0: any that is free
+  int n_threads = 2;
+  Limits limits = kLimits;
+  std::chrono::seconds header_time_max{10};  // from its first byte
+  std::chrono::seconds body_time_max{60};
+  std::chrono::seconds write_time_max{60};  // without progress
+  std::chrono::seconds idle_time_max{120};  // between two requests
+};
+
+class HttpServer {
+ public:
+  using Handler = std::function<boost::asio::awaitable<void>(HttpExchange&)>;
+  // The body of an answer that the server makes itself: 400, 408, 413, 431, 500.
+  using ErrorBody = std::function<std::string(int status, std::string_view message)>;
+
+  [[nodiscard]] static Result<std::unique_ptr<HttpServer>> listen(const HttpOptions& options,
+                                                                  Handler handler,
+                                                                  ErrorBody error_body);
+  // stop(), and every connection is closed.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] std::string address() const;  // "127.0.0.1:8080"
+
+  // Accepts nothing more and lets answers in progress end, until the time is up. Whether all did.
+  bool drain(std::chrono::milliseconds time_max);
+
+  // Closes every connection and waits for their handlers. What handlers use may then be destroyed;
+  // Signals can still be given until the server itself is.
+  void stop();
+
+  [[nodiscard]] int n_connections() const;
+  [[nodiscard]] int n_exchanges() const;  // requests being answered
+
+ private:
+  class Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace slipstream

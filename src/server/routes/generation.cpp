@@ -1,0 +1,56 @@
+#include "server/routes/generation.h"
+
+#include <format>
+#include <random>
+
+namespace slipstream {
+
+ApiResult<int> tokens_to_generate(std::size_t n_prompt, const GenerationOptions& options,
+                                  int n_context) {
+  const auto n_used = static_cast<std::int64_t>(n_prompt);
+  const std::int64_t n_left = n_context - n_used;
+  const std::int64_t n_asked = options.max_tokens.value_or(1);
+  if (n_left < n_asked) {
+    return std::unexpected(ApiError{
+        .message = std::format("This model's maximum context length is {} tokens. However, you "
+                               "requested {} tokens ({} in the prompt, {} in the completion).",
+                               n_context, n_used + n_asked, n_used, n_asked),
+        .param = options.max_tokens ? "max_tokens" : "prompt",
+        .code = "context_length_exceeded"});
+  }
+  return static_cast<int>(options.max_tokens.value_or(static_cast<int>(n_left)));
+}
+
+GenerateRequest make_request(const GenerationOptions& options, std::vector<Token> prompt,
+                             int n_tokens_max, int idx, const Client& client) {
+  GenerateRequest request{.prompt = std::move(prompt),
+                          .n_tokens_max = n_tokens_max,
+                          .sampling = options.sampling,
+                          .stops = options.stops,
+                          .ignores_end = options.ignores_end,
+                          .client = client.name,
+                          .salt = client.salt};
+  if (request.sampling.seed) *request.sampling.seed += static_cast<std::uint32_t>(idx);
+  return request;
+}
+
+ApiError failure_of(const Ending& ending) {
+  return {.status = 500,
+          .message = ending.error.empty() ? "the request was cancelled" : ending.error};
+}
+
+Json finish_reason_of(const Ending& ending) { return std::string(name(ending.reason)); }
+
+Json usage_of(int n_prompt, int n_cached, int n_generated) {
+  return {{"prompt_tokens", n_prompt},
+          {"completion_tokens", n_generated},
+          {"total_tokens", n_prompt + n_generated},
+          {"prompt_tokens_details", {{"cached_tokens", n_cached}}}};
+}
+
+std::string new_id(std::string_view prefix) {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  return std::format("{}-{:016x}{:016x}", prefix, random(), random());
+}
+
+}  // namespace slipstream

@@ -1,0 +1,42 @@
+// What routes that generate have in common: how large an answer may be, usage, endings.
+//
+// Threads: immutable.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/generation.h"
+#include "server/api/api_error.h"
+#include "server/api/generation_options.h"
+
+namespace slipstream {
+
+// Who asks.
+struct Client {
+  std::string name;  // clients share the machine alike
+  Salt salt = 0;     // and see no prefixes of each other's
+};
+
+// As many tokens as were asked for, or as fit; a prompt that leaves no room, or less than was asked
+// for, is context_length_exceeded.
+[[nodiscard]] ApiResult<int> tokens_to_generate(std::size_t n_prompt,
+                                                const GenerationOptions& options, int n_context);
+
+// Of several answers to one prompt, each has its own seed, and the first the one that was given.
+[[nodiscard]] GenerateRequest make_request(const GenerationOptions& options,
+                                           std::vector<Token> prompt, int n_tokens_max, int idx,
+                                           const Client& client);
+
+[[nodiscard]] ApiError failure_of(const Ending& ending);
+
+// "stop" or "length"; null where it has not ended.
+[[nodiscard]] Json finish_reason_of(const Ending& ending);
+
+// Prompts are counted once, however many answers they have.
+[[nodiscard]] Json usage_of(int n_prompt, int n_cached, int n_generated);
+
+// "cmpl-4f3a...": no two alike.
+[[nodiscard]] std::string new_id(std::string_view prefix);
+
+}  // namespace slipstream
