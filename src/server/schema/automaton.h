@@ -1,0 +1,60 @@
+// Automaton: a regular set of texts, as a deterministic automaton over code points. What a string
+// may be under any number of `pattern`, `format`, length and names to leave out is one of these,
+// so that "all of them at once" and "no text is left" are exact.
+//
+// Threads: immutable.
+// Errors:  kUnsupported where an automaton would have more than Limits::automaton_states_max.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "server/schema/code_point_set.h"
+#include "server/schema/work_budget.h"
+
+namespace slipstream {
+
+class Automaton {
+ public:
+  struct Edge {
+    CodePointRange range;
+    std::uint32_t to;
+  };
+  struct State {
+    bool accepts = false;
+    std::vector<Edge>
+        edges;  // disjoint, ascending; any other character: the text is not in the set
+  };
+
+  // State 0 is where texts begin. States from which no text can end any more are removed.
+  explicit Automaton(std::vector<State> states);
+  [[nodiscard]] static Automaton any_text();
+  [[nodiscard]] static Result<Automaton> of_length(std::size_t n_min,
+                                                   std::optional<std::size_t> n_max);
+  [[nodiscard]] static Result<Automaton> of_texts(const std::vector<std::string>& texts);
+
+  [[nodiscard]] const std::vector<State>& states() const { return states_; }
+  [[nodiscard]] bool empty() const { return !states_[0].accepts && states_[0].edges.empty(); }
+  [[nodiscard]] bool contains(std::string_view utf8) const;
+
+ private:
+  [[nodiscard]] static std::vector<bool> states_that_can_end(const std::vector<State>& states);
+
+  std::vector<State> states_;
+};
+
+enum class Combination { kBoth, kEither, kFirstOnly };
+
+// Texts in both sets, in either, or in the first but not the second.
+[[nodiscard]] Result<Automaton> combine(const Automaton& first, const Automaton& second,
+                                        Combination combination, WorkBudget& budget);
+
+// The failure of an automaton that would be too large.
+[[nodiscard]] std::unexpected<Error> too_many_states();
+
+}  // namespace slipstream

@@ -1,0 +1,67 @@
+// GbnfWriter: a grammar under construction. Rules are numbered and may be used before they are
+// filled, so that a schema may contain itself. What can never be finished (a rule without
+// alternatives, an object that must contain itself) is left out of the text: a model must not walk
+// into it.
+//
+// Once more symbols or rules were added than Grammar would take, nothing is added any more.
+//
+// Threads: thread-compatible.
+// Errors:  kInvalidArgument if no text matches, kUnsupported if the grammar is too large.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "server/schema/code_point_set.h"
+
+namespace slipstream {
+
+using RuleId = std::uint32_t;
+
+// One element of a sequence, so many times.
+struct GbnfItem {
+  std::optional<RuleId> rule;  // else:
+  std::string text;            // a literal or class, as GBNF writes it
+  std::size_t n_symbols = 1;   // of the text, as Grammar counts
+  std::size_t n_min = 1;
+  std::optional<std::size_t> n_max = 1;
+};
+using GbnfSequence = std::vector<GbnfItem>;
+
+[[nodiscard]] GbnfItem gbnf_literal(std::string_view utf8);
+[[nodiscard]] GbnfItem gbnf_class(const CodePointSet& set);
+[[nodiscard]] GbnfItem gbnf_rule(RuleId rule);
+[[nodiscard]] GbnfItem repeated(GbnfItem item, std::size_t n_min, std::optional<std::size_t> n_max);
+
+class GbnfWriter {
+ public:
+  // `kind` is for readers: the rule's name is kind-NUMBER.
+  [[nodiscard]] RuleId add_rule(std::string_view kind);
+  void add(RuleId rule, GbnfSequence sequence);
+
+  [[nodiscard]] bool is_full() const;
+  [[nodiscard]] Result<std::string> text(RuleId root) const;
+
+ private:
+  struct Rule {
+    std::string name;
+    std::vector<GbnfSequence> alternatives;
+  };
+
+  [[nodiscard]] std::vector<bool> rules_that_can_end() const;
+  [[nodiscard]] std::vector<RuleId> rules_in_use(RuleId root,
+                                                 const std::vector<bool>& can_end) const;
+  [[nodiscard]] static bool can_end(const GbnfSequence& sequence, const std::vector<bool>& rules);
+  void append(std::string& text, const GbnfSequence& sequence,
+              const std::vector<bool>& rules) const;
+
+  std::vector<Rule> rules_;
+  std::size_t n_symbols_ = 0;
+};
+
+}  // namespace slipstream

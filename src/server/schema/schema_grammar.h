@@ -1,0 +1,57 @@
+// SchemaGrammar: rules for the values of schemas. Each conjunction of schemas that some value must
+// meet is one rule, made once, from a list of what is still to do: a schema may contain itself, and
+// a chain of schemas may be long.
+//
+// Threads: thread-compatible. Errors: as SchemaExpander and GbnfWriter, with the schema's place.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "server/schema/gbnf_writer.h"
+#include "server/schema/json_text.h"
+#include "server/schema/schema_expander.h"
+
+namespace slipstream {
+
+class SchemaGrammar {
+ public:
+  SchemaGrammar(SchemaDocument& document, WorkBudget& budget)
+      : document_(document), budget_(budget), expander_(document, budget), text_(writer_) {}
+
+  [[nodiscard]] Result<std::string> run();
+
+ private:
+  // Keys that no schema names, which are alike in what their values must be.
+  struct KeyClass {
+    GbnfItem key;
+    Conjunction schema;
+  };
+
+  [[nodiscard]] RuleId value_rule(const Conjunction& schemas);
+  [[nodiscard]] Result<void> fill(RuleId rule, const Conjunction& schemas);
+  // `values` are those of the shape.
+  [[nodiscard]] Result<void> fill_values(RuleId rule, const Shape& shape,
+                                         const std::vector<EnumValue>& values);
+  [[nodiscard]] Result<void> fill_number(RuleId rule, const NumberRange& range);
+  [[nodiscard]] Result<void> fill_string(RuleId rule, const StringDemands& demands);
+  [[nodiscard]] Result<void> fill_array(RuleId rule, const ArrayDemands& demands);
+  [[nodiscard]] Result<void> fill_object(RuleId rule, const ObjectDemands& demands);
+  [[nodiscard]] Result<std::vector<KeyClass>> key_classes(const ObjectDemands& demands,
+                                                          const std::vector<std::string>& named,
+                                                          const std::optional<Automaton>& names);
+  // The names that propertyNames allows; none if all are.
+  [[nodiscard]] Result<std::optional<Automaton>> allowed_names(const Conjunction& schemas);
+
+  SchemaDocument& document_;
+  WorkBudget& budget_;
+  SchemaExpander expander_;
+  GbnfWriter writer_;
+  JsonText text_;
+  std::map<Conjunction, RuleId> rules_;
+  std::vector<Conjunction> todo_;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,27 @@
+#include "server/schema/schema_to_grammar.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/check.h"
+#include "base/limits.h"
+#include "server/schema/schema_document.h"
+#include "server/schema/schema_grammar.h"
+#include "server/schema/work_budget.h"
+
+namespace slipstream {
+
+Result<std::string> grammar_of_schema(const nlohmann::ordered_json& schema) {
+  Result<SchemaDocument> document = SchemaDocument::create(schema);
+  if (!document) return std::unexpected(document.error());
+  WorkBudget budget(kLimits.schema_steps_max);
+  return SchemaGrammar(*document, budget).run();
+}
+
+std::string grammar_of_any_object() {
+  Result<std::string> grammar = grammar_of_schema({{"type", "object"}});
+  SLIP_CHECK(grammar.has_value(), "a small schema without anything to refuse");
+  return std::move(*grammar);
+}
+
+}  // namespace slipstream

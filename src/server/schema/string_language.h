@@ -1,0 +1,18 @@
+// The texts that demands on a string leave, as one automaton.
+//
+// Threads: pure functions. Errors: kUnsupported for what is too large or takes too long.
+#pragma once
+
+#include "base/result.h"
+#include "server/schema/automaton.h"
+#include "server/schema/shape.h"
+#include "server/schema/work_budget.h"
+
+namespace slipstream {
+
+[[nodiscard]] Result<Automaton> automaton_of(const StringDemands& demands, WorkBudget& budget);
+
+// Whether the string meets the demands.
+[[nodiscard]] bool is_met(const StringDemands& demands, std::string_view utf8);
+
+}  // namespace slipstream

@@ -1,0 +1,29 @@
+// WorkBudget: how much a conversion may still compute, in steps of some nanoseconds to a
+// microsecond. A schema of a few hundred bytes can ask for exponential work; counting steps ends it
+// after the same amount on every machine, which a clock would not.
+//
+// Threads: thread-compatible. Errors: kUnsupported once it is spent, and from then on.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/result.h"
+
+namespace slipstream {
+
+class WorkBudget {
+ public:
+  explicit WorkBudget(std::size_t n_steps) : n_steps_left_(n_steps) {}
+
+  [[nodiscard]] Result<void> spend(std::size_t n_steps) {
+    n_steps_left_ -= std::min(n_steps, n_steps_left_);
+    if (n_steps_left_ > 0) return {};
+    return fail(Code::kUnsupported, "takes too long to convert");
+  }
+
+ private:
+  std::size_t n_steps_left_;
+};
+
+}  // namespace slipstream
