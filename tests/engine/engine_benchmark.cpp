@@ -130,11 +130,17 @@ class Bench {
     return *id;
   }
 
-  // From the moment when all generate to the end, as llama-batched-bench counts.
+  // From the moment when all generate to the end, as llama-batched-bench counts. Prompts are
+  // computed before, one after the other, so that all begin at once.
   void aggregate() {
+    for (int i = 0; i < options_.n_sequences; ++i) {
+      Timeline prompt;
+      (void)ask(prompt, options_.n_depth, 1, static_cast<unsigned>(i));
+      prompt.wait_end();
+    }
     std::vector<Timeline> timelines(static_cast<std::size_t>(options_.n_sequences));
     for (unsigned i = 0; i < timelines.size(); ++i)
-      (void)ask(timelines[i], options_.n_depth, options_.n_tokens + 64, i);
+      (void)ask(timelines[i], options_.n_depth, options_.n_tokens, i);
     Clock::time_point started;
     for (Timeline& timeline : timelines) {
       timeline.wait_tokens(1, 1e9);
