@@ -74,7 +74,9 @@ class HttpServer::Impl {
     const tcp::endpoint endpoint(host, options_.port);
     const auto what = std::format("cannot listen on {}:{}", options_.host, options_.port);
     if (acceptor_.open(endpoint.protocol(), error); error) return fail_errno(error.value(), what);
-    acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (acceptor_.set_option(tcp::acceptor::reuse_address(true), error); error) {
+      return fail_errno(error.value(), what);
+    }
     if (acceptor_.bind(endpoint, error); error) return fail_errno(error.value(), what);
     if (acceptor_.listen(asio::socket_base::max_listen_connections, error); error) {
       return fail_errno(error.value(), what);
@@ -128,8 +130,10 @@ class HttpServer::Impl {
     asio::awaitable<void> run(std::shared_ptr<Connection> /*self*/) {
       while (co_await read_and_answer()) {
       }
-      beast::error_code ignored;
-      stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+      beast::error_code error;
+      if (stream_.socket().shutdown(tcp::socket::shutdown_both, error); error) {
+        log::debug("http.shutdown", {{"error", error.message()}});  // it was gone already
+      }
     }
 
     [[nodiscard]] asio::any_io_executor executor() { return stream_.get_executor(); }
@@ -159,7 +163,7 @@ class HttpServer::Impl {
           co_await http::async_read_header(stream_, buffer_, parser, kAwait);
       if (header_error) co_return co_await refuse(header_error);
       if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-        http::response<http::empty_body> go_on(http::status::continue_, 11);
+        const http::response<http::empty_body> go_on(http::status::continue_, 11);
         const auto [error, n_sent] = co_await http::async_write(stream_, go_on, kAwait);
         if (error) co_return false;
       }
@@ -255,8 +259,11 @@ class HttpServer::Impl {
         turn_away(socket);
         continue;
       }
-      beast::error_code ignored;
-      socket.set_option(tcp::no_delay(true), ignored);  // a token is sent when it is there
+      beast::error_code delays;
+      if (socket.set_option(tcp::no_delay(true), delays);
+          delays) {  // a token is sent when it is there
+        log::debug("http.no_delay", {{"error", delays.message()}});
+      }
       const auto connection = std::make_shared<Connection>(*this, std::move(socket));
       const auto place = enter(connection);
       asio::co_spawn(connection->executor(), connection->run(connection),
@@ -306,6 +313,8 @@ class HttpServer::Impl {
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
+// Only what is broken beyond repair throws here: then the process may end.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 HttpServer::~HttpServer() { stop(); }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpOptions& options, Handler handler,

@@ -144,7 +144,7 @@ asio::awaitable<ApiResult<void>> answer_whole(CompletionAnswer& answer, EngineSt
   }
   Json all = Json::array();
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    const Ending& ending = *choices[i].ending;
+    const Ending ending = choices[i].ending.value_or(Ending{.reason = FinishReason::kFailed});
     if (has_failed(ending)) co_return std::unexpected(failure_of(ending));
     answer.count(i, ending);
     all.push_back(answer.choice(i, std::move(choices[i])));

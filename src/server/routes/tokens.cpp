@@ -28,8 +28,8 @@ asio::awaitable<ApiResult<void>> answer_detokenize(ServedModel& model, HttpExcha
                                                    const Json& body, const Client& /*client*/) {
   JsonFields fields(body);
   const Json* tokens = fields.array("tokens");
-  if (tokens == nullptr) fields.refuse("tokens", "'tokens' is required");
   if (fields.error()) co_return std::unexpected(*fields.error());
+  if (tokens == nullptr) co_return refuse("tokens", "'tokens' is required");
   const Vocabulary& vocabulary = model.engine->vocabulary();
   std::string text;
   for (const Json& token : *tokens) {
