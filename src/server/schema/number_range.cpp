@@ -193,8 +193,8 @@ class DigitReader {
   std::vector<Automaton::State> states_;
 };
 
-const Bound kZero{.value = {}, .exclusive = false};
-const Bound kAboveZero{.value = {}, .exclusive = true};
+Bound zero() { return {.value = {}, .exclusive = false}; }
+Bound above_zero() { return {.value = {}, .exclusive = true}; }
 
 Bound negated(const Bound& bound) { return {bound.value.negated(), bound.exclusive}; }
 
@@ -287,7 +287,7 @@ Result<Automaton> automaton_of(const NumberRange& range, WorkBudget& budget) {
   if (some_not_negative) {
     const bool from_zero = !range.low || range.low->value.negative;
     Result<Automaton> found =
-        DigitReader(from_zero ? kZero : *range.low, range.high, range.is_integer, *multiple)
+        DigitReader(from_zero ? zero() : *range.low, range.high, range.is_integer, *multiple)
             .run(budget);
     if (!found) return found;
     texts = std::move(*found);
@@ -297,7 +297,7 @@ Result<Automaton> automaton_of(const NumberRange& range, WorkBudget& budget) {
     const bool to_zero = !range.high || !range.high->value.negative;
     const std::optional<Bound> high = range.low ? std::optional(negated(*range.low)) : std::nullopt;
     const Result<Automaton> found =
-        DigitReader(to_zero ? kAboveZero : negated(*range.high), high, range.is_integer, *multiple)
+        DigitReader(to_zero ? above_zero() : negated(*range.high), high, range.is_integer, *multiple)
             .run(budget);
     if (!found) return found;
     return combine(texts, with_minus(*found), Combination::kEither, budget);
