@@ -296,9 +296,9 @@ Result<Automaton> automaton_of(const NumberRange& range, WorkBudget& budget) {
   if (some_negative) {
     const bool to_zero = !range.high || !range.high->value.negative;
     const std::optional<Bound> high = range.low ? std::optional(negated(*range.low)) : std::nullopt;
-    const Result<Automaton> found =
-        DigitReader(to_zero ? above_zero() : negated(*range.high), high, range.is_integer, *multiple)
-            .run(budget);
+    const Result<Automaton> found = DigitReader(to_zero ? above_zero() : negated(*range.high), high,
+                                                range.is_integer, *multiple)
+                                        .run(budget);
     if (!found) return found;
     return combine(texts, with_minus(*found), Combination::kEither, budget);
   }
