@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/api_keys.h"
+#include "server/routes/chat.h"
 #include "server/routes/completions.h"
 #include "server/routes/tokens.h"
 #include "server/sse.h"
@@ -73,6 +74,7 @@ class ApiServer::Impl {
         Route{http::verb::get, "/health", &Impl::health, true},
         Route{http::verb::get, "/ready", &Impl::ready, true},
         Route{http::verb::get, "/v1/models", &Impl::models},
+        Route{http::verb::post, "/v1/chat/completions", &Impl::chat},
         Route{http::verb::post, "/v1/completions", &Impl::completions},
         Route{http::verb::post, "/tokenize", &Impl::tokenize},
         Route{http::verb::post, "/detokenize", &Impl::detokenize},
@@ -121,8 +123,8 @@ class ApiServer::Impl {
     co_return ApiResult<void>();
   }
 
-  using Route2 = Answer (*)(ServedModel&, HttpExchange&, const Json&, const Client&);
-  Answer with_body(HttpExchange& exchange, const Client& client, Route2 route) {
+  using BodyRoute = Answer (*)(ServedModel&, HttpExchange&, const Json&, const Client&);
+  Answer with_body(HttpExchange& exchange, const Client& client, BodyRoute route) {
     const ApiResult<ServedModel*> model = ready_model();
     if (!model) co_return std::unexpected(model.error());
     const ApiResult<Json> body = parse_json(exchange.request().body(), options_.http.limits);
@@ -131,6 +133,9 @@ class ApiServer::Impl {
     co_return co_await route(**model, exchange, *body, client);
   }
 
+  Answer chat(HttpExchange& exchange, const Client& client) {
+    return with_body(exchange, client, answer_chat);
+  }
   Answer completions(HttpExchange& exchange, const Client& client) {
     return with_body(exchange, client, answer_completion);
   }
