@@ -77,6 +77,25 @@ struct Limits {
   std::size_t http_connections_max = 4096;
   // A body whose JSON is nested deeper is refused before it is parsed.
   std::size_t json_nesting_max = 128;
+
+  // What a model writes (server/chat). So much is held back while it may become a tool call: its
+  // arguments before its name, or one parameter whose type must be seen whole. More is given to the
+  // client as text.
+  std::size_t call_held_bytes_max = std::size_t{1} << 20;
+  // A tool's name and what surrounds it; the name of a parameter.
+  std::size_t call_header_bytes_max = 512;
+  // Deeper arguments are no call: a client's parser would recurse as deep.
+  std::size_t call_nesting_max = 128;
+  // A model's chat template, and what rendering it may take (server/chat/chat_template.h). The
+  // longest of 68 public templates has 17 KB. A conversation of 1,000 messages takes most of them
+  // 200,000 steps, but those that look at all messages for each of them millions; this many take
+  // 0.2 to 1.4 s.
+  std::size_t template_source_bytes_max = std::size_t{256} << 10;
+  std::size_t template_steps_max = std::size_t{1} << 25;
+  std::size_t template_bytes_max = std::size_t{128} << 20;
+  std::size_t template_nesting_max = 100;
+  // White space before markup belongs to the markup, up to so much.
+  std::size_t held_space_bytes_max = 256;
 };
 
 inline constexpr Limits kLimits{};

@@ -39,7 +39,8 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv,
     if (!choice) return std::unexpected(choice.error());
     plan = {.scheme = choice->scheme.name(),
             .plugin = {},
-            .n_context = static_cast<int>(choice->forecast.n_ctx)};
+            .n_context = static_cast<int>(choice->forecast.n_ctx),
+            .kv_bytes = choice->forecast.kv_bytes};
   } else if (profile.error().code == Code::kUnsupported) {
     // An architecture that libllama may know and the forecast does not.
     plan = {.scheme = std::string(kv == "auto" ? (plugin ? "turbo8v4" : "f16") : kv),

@@ -17,6 +17,8 @@ struct KvPlan {
   std::string scheme;
   std::filesystem::path plugin;  // empty for llama.cpp's own types
   int n_context;
+  std::uint64_t kv_bytes =
+      0;  // 0: not known, as is an architecture that the forecast does not know
 };
 
 // kv: "auto" or a scheme. shape.n_ctx: 0 for the default.

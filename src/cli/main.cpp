@@ -99,6 +99,13 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   serve
+      ->add_option(
+          "--embeddings", options.n_embedding_tokens_max,
+          "Answer /v1/embeddings too, for texts of up to this many tokens; takes memory for "
+          "as many beside the KV cache (default: no embeddings)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("TOKENS");
+  serve
       ->add_option("--api-key", options.api_keys,
                    "Only who has one of these keys may ask; may be given more than once")
       ->envname("SLIPSTREAM_API_KEY");

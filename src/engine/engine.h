@@ -42,7 +42,7 @@ class Engine {
   void cancel(RequestId id);  // within one step; nothing if it has ended
 
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
-  [[nodiscard]] const llama_model* model() const { return model_.model(); }
+  [[nodiscard]] llama_model* model() const { return model_.model(); }
   [[nodiscard]] int n_context() const { return model_.n_cells(); }
   [[nodiscard]] RunnerStats stats() const;
 

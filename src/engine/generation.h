@@ -22,7 +22,8 @@ struct GenerateRequest {
   int n_tokens_max = 0;
   SamplingParams sampling = {};
   std::vector<std::string> stops = {};
-  bool ignores_end = false;  // the model's own end of text does not end it
+  bool ignores_end = false;           // the model's own end of text does not end it
+  bool shows_control_tokens = false;  // as text, where they are no end; for markup made of them
   bool wants_prompt_logprobs = false;
   std::string client = {};  // clients share the machine alike
   Salt salt = 0;            // a cached prefix is shared only under the same salt

@@ -28,7 +28,6 @@ struct ModelOptions {
   int n_step_tokens_max = 512;
   int n_outputs_max = 1;  // tokens of a step whose logits are wanted
   int n_threads = 0;      // 0: one per core
-  bool embeddings = false;
   // From 0 to 1 while weights are read. False gives up.
   std::function<bool(float)> on_progress;
 };

@@ -422,7 +422,8 @@ void Runner::sample(const Work& work, int batch_idx) {
   worker.event.tokens.push_back(std::move(*sampled));
   if (vocabulary_.is_end(token) && !job.request.ignores_end)
     return stop({.reason = FinishReason::kStop});
-  const TextStream::Delta delta = job.text.push(vocabulary_.piece(token, false));
+  const TextStream::Delta delta =
+      job.text.push(vocabulary_.piece(token, job.request.shows_control_tokens));
   worker.event.text += delta.text;
   if (delta.stopped)
     return stop({.reason = FinishReason::kStop, .matched_stop = delta.matched_stop});

@@ -7,7 +7,10 @@
 #include <utility>
 
 #include "server/api_keys.h"
+#include "server/metrics.h"
+#include "server/routes/chat.h"
 #include "server/routes/completions.h"
+#include "server/routes/embeddings.h"
 #include "server/routes/tokens.h"
 #include "server/sse.h"
 
@@ -43,6 +46,7 @@ class ApiServer::Impl {
 
   void set_model(std::unique_ptr<ServedModel> model) {
     model_ = std::move(model);
+    model_->metrics = &metrics_.requests_of(model_->name);
     ready_ = model_.get();
   }
   [[nodiscard]] std::string address() const { return http_->address(); }
@@ -60,31 +64,44 @@ class ApiServer::Impl {
     bool is_open = false;  // to those without a key
   };
 
-  asio::awaitable<void> answer(HttpExchange& exchange) {
-    const ApiResult<void> answered = co_await dispatch(exchange);
-    if (answered || exchange.status() != 0) co_return;
-    HttpReply reply{.status = answered.error().status, .body = to_json(answered.error())};
-    if (reply.status == 429 || reply.status == 503) reply.headers.emplace_back("Retry-After", "1");
-    (void)co_await exchange.reply(std::move(reply));
-  }
-
-  Answer dispatch(HttpExchange& exchange) {
+  static const Route* find_route(std::string_view path) {
     static constexpr std::array kRoutes = {
         Route{http::verb::get, "/health", &Impl::health, true},
-        Route{http::verb::get, "/ready", &Impl::ready, true},
+        Route{http::verb::get, "/ready", &Impl::ready},
+        Route{http::verb::get, "/metrics", &Impl::metrics},
         Route{http::verb::get, "/v1/models", &Impl::models},
+        Route{http::verb::post, "/v1/chat/completions", &Impl::chat},
         Route{http::verb::post, "/v1/completions", &Impl::completions},
+        Route{http::verb::post, "/v1/embeddings", &Impl::embeddings},
         Route{http::verb::post, "/tokenize", &Impl::tokenize},
         Route{http::verb::post, "/detokenize", &Impl::detokenize},
     };
-    const std::string_view path = exchange.path();
     const auto* route = std::ranges::find(kRoutes, path, &Route::path);
+    return route == kRoutes.end() ? nullptr : route;
+  }
+
+  asio::awaitable<void> answer(HttpExchange& exchange) {
+    const ApiResult<void> answered = co_await dispatch(exchange);
+    if (!answered && exchange.status() == 0) {
+      HttpReply reply{.status = answered.error().status, .body = to_json(answered.error())};
+      if (reply.status == 429 || reply.status == 503) {
+        reply.headers.emplace_back("Retry-After", "1");
+      }
+      (void)co_await exchange.reply(std::move(reply));
+    }
+    metrics_.count_http(find_route(exchange.path()) == nullptr ? "other" : exchange.path(),
+                        exchange.status());
+  }
+
+  Answer dispatch(HttpExchange& exchange) {
+    const std::string_view path = exchange.path();
+    const Route* route = find_route(path);
     // Before anything is said about what there is.
     ApiResult<Client> client = keys_.check(exchange.request()[http::field::authorization]);
-    if (!client && (route == kRoutes.end() || !route->is_open)) {
+    if (!client && (route == nullptr || !route->is_open)) {
       co_return std::unexpected(client.error());
     }
-    if (route == kRoutes.end()) {
+    if (route == nullptr) {
       co_return std::unexpected(
           ApiError{.status = 404, .message = std::format("There is no {}", path)});
     }
@@ -121,8 +138,21 @@ class ApiServer::Impl {
     co_return ApiResult<void>();
   }
 
-  using Route2 = Answer (*)(ServedModel&, HttpExchange&, const Json&, const Client&);
-  Answer with_body(HttpExchange& exchange, const Client& client, Route2 route) {
+  Answer metrics(HttpExchange& exchange, const Client& /*client*/) {
+    std::vector<Metrics::EngineReading> engines;
+    if (const ServedModel* model = ready_) {
+      engines.push_back({.model_name = model->name,
+                         .kv_scheme = model->kv_scheme,
+                         .kv_bytes = model->kv_bytes,
+                         .stats = model->engine->stats()});
+    }
+    (void)co_await exchange.reply({.content_type = "text/plain; version=0.0.4; charset=utf-8",
+                                   .body = metrics_.text(engines)});
+    co_return ApiResult<void>();
+  }
+
+  using BodyRoute = Answer (*)(ServedModel&, HttpExchange&, const Json&, const Client&);
+  Answer with_body(HttpExchange& exchange, const Client& client, BodyRoute route) {
     const ApiResult<ServedModel*> model = ready_model();
     if (!model) co_return std::unexpected(model.error());
     const ApiResult<Json> body = parse_json(exchange.request().body(), options_.http.limits);
@@ -131,8 +161,14 @@ class ApiServer::Impl {
     co_return co_await route(**model, exchange, *body, client);
   }
 
+  Answer chat(HttpExchange& exchange, const Client& client) {
+    return with_body(exchange, client, answer_chat);
+  }
   Answer completions(HttpExchange& exchange, const Client& client) {
     return with_body(exchange, client, answer_completion);
+  }
+  Answer embeddings(HttpExchange& exchange, const Client& client) {
+    return with_body(exchange, client, answer_embeddings);
   }
   Answer tokenize(HttpExchange& exchange, const Client& client) {
     return with_body(exchange, client, answer_tokenize);
@@ -167,6 +203,7 @@ class ApiServer::Impl {
   const ApiServerOptions options_;
   const ApiKeys keys_;
   std::atomic<bool> is_draining_ = false;
+  Metrics metrics_;
   std::unique_ptr<ServedModel> model_;
   std::atomic<ServedModel*> ready_ = nullptr;
   std::unique_ptr<HttpServer> http_;

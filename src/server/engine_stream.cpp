@@ -4,8 +4,9 @@
 
 namespace slipstream {
 
-EngineStream::EngineStream(Engine& engine, HttpExchange& exchange)
-    : engine_(engine),
+EngineStream::EngineStream(ServedModel& model, HttpExchange& exchange)
+    : engine_(*model.engine),
+      metrics_(*model.metrics),
       exchange_(exchange),
       mailbox_(std::make_shared<Mailbox>()),
       signal_(std::make_shared<Signal>(exchange.executor())) {}
@@ -28,6 +29,7 @@ Result<void> EngineStream::submit(GenerateRequest request) {
       });
   if (!id) return std::unexpected(id.error());
   open_.emplace_back(*id);
+  watches_.emplace_back(metrics_, exchange_.arrived());
   ++n_open_;
   return {};
 }
@@ -40,6 +42,7 @@ boost::asio::awaitable<std::optional<std::vector<EngineStream::Item>>> EngineStr
       items.swap(mailbox_->items);
     }
     for (const Item& item : items) {
+      watches_[item.request].take(item.event);
       if (!item.event.ending) continue;
       open_[item.request].reset();
       --n_open_;

@@ -1,26 +1,27 @@
 // EngineStream: requests that a handler has given to the engine, and what comes of them.
 //
-// Where the handler ends early, for whatever reason, those that have not ended are cancelled.
+// Where the handler ends early, for whatever reason, those that have not ended are cancelled. What
+// passes here is measured for /metrics.
 //
 // Threads: on the handler's executor; the engine's events come from its thread. Errors: submit():
 // as of the engine.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/mutex.h"
-#include "engine/engine.h"
 #include "server/http/http_exchange.h"
 #include "server/http/signal.h"
+#include "server/metrics.h"
+#include "server/served_model.h"
 
 namespace slipstream {
 
 class EngineStream {
  public:
-  EngineStream(Engine& engine, HttpExchange& exchange);
+  EngineStream(ServedModel& model, HttpExchange& exchange);
   ~EngineStream();
   EngineStream(const EngineStream&) = delete;
   EngineStream& operator=(const EngineStream&) = delete;
@@ -44,11 +45,13 @@ class EngineStream {
   };
 
   Engine& engine_;
+  RequestMetrics& metrics_;
   HttpExchange& exchange_;
   const std::shared_ptr<Mailbox> mailbox_;
   const std::shared_ptr<Signal> signal_;
   std::vector<std::optional<RequestId>> open_;  // none: it has ended
   std::size_t n_open_ = 0;
+  std::vector<RequestMetrics::Watch> watches_;
 };
 
 }  // namespace slipstream

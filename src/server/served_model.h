@@ -5,9 +5,13 @@
 
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/engine.h"
+#include "server/chat/chat_template.h"
+#include "server/embedding_worker.h"
+#include "server/metrics.h"
 
 namespace slipstream {
 
@@ -15,6 +19,11 @@ struct ServedModel {
   std::string name;
   std::time_t created;  // when it was loaded
   std::unique_ptr<Engine> engine;
+  std::optional<ChatTemplate> chat_template = {};    // none: it is no model for chats
+  std::unique_ptr<EmbeddingWorker> embeddings = {};  // none: not asked for
+  RequestMetrics* metrics = nullptr;                 // of the server; set by it
+  std::string kv_scheme = {};
+  std::uint64_t kv_bytes = 0;
 };
 
 }  // namespace slipstream

@@ -1,8 +1,8 @@
 """Speed does not fall behind: a short run of tools/bench-vs-stock against bounds.
 
-The Qwen3-0.6B shape with 4 of its 28 layers and a depth that fills in seconds. Bounds are ratios to
-stock f16 in the same run (speed_bounds.json). On a machine of two noisy cores the ratio of a cell
-moves from run to run (docs/performance.md has the spread); a bound lies below the lowest of ten runs.
+The Qwen3-0.6B shape with 4 of its 28 layers and a depth that fills in seconds. A bound
+(speed_bounds.json) is 0.7 of the median ratio to stock f16 of ten runs on an idle machine of two
+cores: the lowest of the ten were 0.80 of it (docs/performance.md, "What the gate watches").
 Environment: MAKE_MODEL, TURBO_PLUGIN.
 """
 
@@ -15,9 +15,13 @@ import tempfile
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 VOCABULARY = CHECKOUT / "tests" / "fixtures" / "needle-4m.gguf"
 BOUNDS = pathlib.Path(__file__).with_name("speed_bounds.json")
+SKIPPED = 77
 
 
 def main() -> int:
+    if "amx_int8" not in pathlib.Path("/proc/cpuinfo").read_text():
+        print("the bounds were measured on a CPU with AMX, and this one has none: not run")
+        return SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         model = pathlib.Path(folder) / "model.gguf"
         subprocess.run([os.environ["MAKE_MODEL"], "qwen3-0.6b", model, "--vocabulary", VOCABULARY,

@@ -98,7 +98,7 @@ def batched_bench(arm: Arm, setup: Setup, depth: int, n_tokens: int,
         done = run(arm, "llama-batched-bench", "-m", setup.model, "-fa", "on", "-pps",
                    "-npl", setup.n_sequences, "-npp", f"{n_prompt},1", "-ntg", n_tokens,
                    "-c", setup.n_sequences * n_context, "-t", setup.n_threads,
-                   "-tb", setup.n_prefill_threads, "--output-format", "jsonl")
+                   "-tb", setup.n_threads, "--output-format", "jsonl")
         for line in done.stdout.splitlines():
             row = json.loads(line) if line.startswith("{") else {}
             if row.get("pp") == n_prompt:

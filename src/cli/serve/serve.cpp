@@ -1,9 +1,12 @@
 #include "cli/serve/serve.h"
 
+#include <llama.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "base/log.h"
 #include "cli/kv_choice.h"
@@ -39,6 +42,21 @@ RunnerOptions runner_options(const Options& options) {
   return {.n_sequences_max = options.n_parallel, .n_prefixes_max = 128};
 }
 
+// The model's own. One that cannot be read is said, and costs chats, not the server.
+std::optional<ChatTemplate> read_chat_template(const Engine& engine) {
+  const char* source = llama_model_chat_template(engine.model(), nullptr);
+  if (source == nullptr) return std::nullopt;
+  const Vocabulary& vocabulary = engine.vocabulary();
+  const auto text_of = [&](std::optional<Token> token) {
+    return token ? vocabulary.piece(*token, true) : std::string();
+  };
+  Result<ChatTemplate> created =
+      ChatTemplate::create(source, text_of(vocabulary.bos()), text_of(vocabulary.eos()));
+  if (created) return std::move(*created);
+  log::warn("serve.chat_template", {{"error", created.error().message}});
+  return std::nullopt;
+}
+
 Result<std::unique_ptr<ServedModel>> load(const Options& options, const StopSignals& signals) {
   const RunnerOptions runner = runner_options(options);
   const Result<KvPlan> kv = plan_kv(
@@ -62,11 +80,23 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const StopSign
   if (!engine) return std::unexpected(engine.error());
   log::info("serve.model",
             {{"path", options.model}, {"kv", kv->scheme}, {"context", (*engine)->n_context()}});
+  std::unique_ptr<EmbeddingWorker> embeddings;
+  if (options.n_embedding_tokens_max > 0) {
+    Result<std::unique_ptr<Embedder>> embedder =
+        Embedder::create((*engine)->model(), options.n_embedding_tokens_max, options.n_threads);
+    if (!embedder) return std::unexpected(embedder.error());
+    embeddings = std::make_unique<EmbeddingWorker>(std::move(*embedder));
+  }
   const std::string file = std::filesystem::path(options.model).stem();
+  std::optional<ChatTemplate> chat_template = read_chat_template(**engine);
   return std::make_unique<ServedModel>(
       ServedModel{.name = options.name.empty() ? file : options.name,
                   .created = std::time(nullptr),
-                  .engine = std::move(*engine)});
+                  .engine = std::move(*engine),
+                  .chat_template = std::move(chat_template),
+                  .embeddings = std::move(embeddings),
+                  .kv_scheme = kv->scheme,
+                  .kv_bytes = kv->kv_bytes});
 }
 
 // Until all requests have ended, the time is up, or a second signal comes.

@@ -3,16 +3,12 @@
 // Threads: plain data. Errors: 400 that names the field.
 #pragma once
 
-#include <string>
-#include <variant>
 #include <vector>
 
-#include "engine/request.h"
 #include "server/api/generation_options.h"
+#include "server/api/prompts.h"
 
 namespace slipstream {
-
-using Prompt = std::variant<std::string, std::vector<Token>>;
 
 struct CompletionRequest {
   GenerationOptions options;

@@ -104,13 +104,16 @@ asio::awaitable<void> HttpExchange::watch() {
   auto& socket = stream_.socket();
   const auto [error] = co_await socket.async_wait(asio::ip::tcp::socket::wait_read, kAwait);
   if (error == asio::error::operation_aborted) co_return;
+  is_gone_ = is_gone_ || error.failed();
+  (void)is_client_there();
+}
+
+bool HttpExchange::is_client_there() {
   char byte = 0;
-  const auto n = ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (error || n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) {
-    is_gone_ = true;
-  } else {
-    has_more_input_ = n > 0;
-  }
+  const auto n = ::recv(stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) is_gone_ = true;
+  has_more_input_ = n > 0;
+  return !is_gone_;
 }
 
 void HttpExchange::set_timeout() { stream_.expires_after(facts_.write_time_max); }

@@ -44,6 +44,7 @@ class HttpExchange {
   [[nodiscard]] const HttpRequest& request() const { return request_; }
   [[nodiscard]] std::string_view path() const;  // of the target, without a query
   [[nodiscard]] const std::string& id() const { return facts_.id; }
+  [[nodiscard]] std::chrono::steady_clock::time_point arrived() const { return arrived_; }
   [[nodiscard]] boost::asio::any_io_executor executor() { return stream_.get_executor(); }
 
   boost::asio::awaitable<bool> reply(HttpReply reply);
@@ -51,6 +52,8 @@ class HttpExchange {
   boost::asio::awaitable<bool> send(std::string_view bytes);
   boost::asio::awaitable<bool> end_stream();
 
+  // Not known to have gone, asked between two pieces of long work.
+  [[nodiscard]] bool is_client_there();
   // Until the signal is given (true) or the client has gone.
   boost::asio::awaitable<bool> wait(Signal& signal);
 
@@ -71,6 +74,7 @@ class HttpExchange {
   boost::beast::tcp_stream& stream_;
   const HttpRequest& request_;
   const Facts facts_;
+  const std::chrono::steady_clock::time_point arrived_ = std::chrono::steady_clock::now();
   int status_ = 0;
   std::size_t n_bytes_ = 0;
   bool is_answered_ = false;  // to the end

@@ -197,7 +197,6 @@ class HttpServer::Impl {
     }
 
     asio::awaitable<bool> answer(const HttpRequest& request) {
-      const auto started = std::chrono::steady_clock::now();
       HttpExchange exchange(stream_, request, facts_for(request));
       exchange_ = &exchange;
       ++server_.n_exchanges_;
@@ -217,7 +216,7 @@ class HttpServer::Impl {
       exchange_ = nullptr;
       --server_.n_exchanges_;
       const std::chrono::duration<double, std::milli> took =
-          std::chrono::steady_clock::now() - started;
+          std::chrono::steady_clock::now() - exchange.arrived();
       log::info("http.request",
                 {{"method", std::string_view(request.method_string())},
                  {"path", exchange.path()},

@@ -1,10 +1,10 @@
 #include "server/routes/completions.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/api/completion_request.h"
-#include "server/engine_stream.h"
-#include "server/sse.h"
+#include "server/routes/generated_answer.h"
 
 namespace slipstream {
 
@@ -12,81 +12,85 @@ namespace asio = boost::asio;
 
 namespace {
 
-// One answer as it grows.
-struct Choice {
-  std::string text = {};
-  std::vector<Sampled> tokens = {};
-  std::vector<TokenLogprobs> prompt_logprobs = {};
-  std::optional<Ending> ending = {};
-};
+using Prompts = std::vector<std::vector<Token>>;
 
-class CompletionAnswer {
+// In code points, as OpenAI's offsets are.
+std::size_t length_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+class Completion final : public GeneratedAnswer {
  public:
-  CompletionAnswer(const ServedModel& model, CompletionRequest request,
-                   std::vector<std::vector<Token>> prompts)
-      : model_(model),
+  Completion(const ServedModel& model, CompletionRequest request, Prompts prompts)
+      : GeneratedAnswer(
+            {.id_prefix = "cmpl", .whole = "text_completion", .chunk = "text_completion"}, model,
+            request.options, prompts.size() * static_cast<std::size_t>(request.options.n)),
         request_(std::move(request)),
         prompts_(std::move(prompts)),
-        id_(new_id("cmpl")),
-        created_(std::time(nullptr)),
-        n_emitted_(n_choices()) {}
+        collected_(n_choices()),
+        progress_(n_choices()) {}
 
-  [[nodiscard]] std::size_t n_choices() const {
-    return prompts_.size() * static_cast<std::size_t>(request_.options.n);
-  }
-
-  // What has come of a choice since the last time, as OpenAI writes it.
-  [[nodiscard]] Json choice(std::size_t idx, Choice news) {
-    std::size_t& n_emitted = n_emitted_[idx];
-    const bool is_first = n_emitted == 0;
-    std::string text = std::move(news.text);
-    if (request_.echoes && is_first) text = prompt_text(idx) + text;
-    Json choice = {{"index", idx},
-                   {"text", text},
-                   {"logprobs", nullptr},
-                   {"finish_reason", news.ending ? finish_reason_of(*news.ending) : Json()}};
-    if (request_.options.sampling.n_top_logprobs >= 0) {
-      choice["logprobs"] = logprobs(idx, news, is_first);
-    }
-    ++n_emitted;
-    return choice;
-  }
-
-  [[nodiscard]] Json body(Json choices) const {
-    return {{"id", id_},
-            {"object", "text_completion"},
-            {"created", created_},
-            {"model", model_.name},
-            {"choices", std::move(choices)}};
-  }
-
-  void count(std::size_t idx, const Ending& ending) {
-    const auto n = static_cast<std::size_t>(request_.options.n);
-    if (idx % n == 0) {
-      n_prompt_ += ending.usage.n_prompt;
-      n_cached_ += ending.usage.n_cached;
-    }
-    n_generated_ += ending.usage.n_generated;
-  }
-  [[nodiscard]] Json usage() const { return usage_of(n_prompt_, n_cached_, n_generated_); }
-
-  [[nodiscard]] const CompletionRequest& request() const { return request_; }
   [[nodiscard]] const std::vector<Token>& prompt(std::size_t idx) const {
-    return prompts_[idx / static_cast<std::size_t>(request_.options.n)];
+    return prompts_[idx / static_cast<std::size_t>(options().n)];
   }
+  using GeneratedAnswer::n_choices;
+  [[nodiscard]] bool echoes() const { return request_.echoes; }
 
  private:
-  [[nodiscard]] std::string prompt_text(std::size_t idx) const {
-    std::string text;
-    for (const Token token : prompt(idx)) text += piece(token);
-    return text;
-  }
-  [[nodiscard]] std::string piece(Token token) const {
-    return model_.engine->vocabulary().piece(token, true);
+  // How far a choice has come at the client.
+  struct Progress {
+    bool has_begun = false;
+    std::size_t offset = 0;  // of the next token in the text
+  };
+
+  std::vector<Json> choices_of(std::size_t idx, Event event) override {
+    // A token whose text is held back says nothing yet, unless its probability is asked for.
+    if (event.text.empty() && !event.ending && !wants_logprobs()) return {};
+    return {to_choice(idx, event)};
   }
 
-  void add(Json& logprobs, Token token, const TokenLogprobs* of) const {
-    logprobs["tokens"].push_back(piece(token));
+  void collect(std::size_t idx, Event event) override {
+    Event& all = collected_[idx];
+    all.text += event.text;
+    std::ranges::move(event.tokens, std::back_inserter(all.tokens));
+    std::ranges::move(event.prompt_logprobs, std::back_inserter(all.prompt_logprobs));
+    all.ending = std::move(event.ending);
+  }
+  Json choice(std::size_t idx) override { return to_choice(idx, collected_[idx]); }
+
+  Json to_choice(std::size_t idx, const Event& event) {
+    const bool has_begun = std::exchange(progress_[idx].has_begun, true);
+    const bool echoes_now = request_.echoes && !has_begun;
+    return {{"index", idx},
+            {"text", echoes_now ? prompt_text(idx) + event.text : event.text},
+            {"logprobs", wants_logprobs() ? logprobs(idx, event, echoes_now) : Json()},
+            {"finish_reason", event.ending ? finish_reason_of(*event.ending) : Json()}};
+  }
+
+  Json logprobs(std::size_t idx, const Event& event, bool echoes_now) {
+    Json result = {{"tokens", Json::array()},
+                   {"token_logprobs", Json::array()},
+                   {"top_logprobs", Json::array()},
+                   {"text_offset", Json::array()}};
+    std::size_t& offset = progress_[idx].offset;
+    if (echoes_now) {
+      const std::vector<Token>& tokens = prompt(idx);
+      for (std::size_t i = 0; i < tokens.size(); ++i) {
+        const bool is_known = i > 0 && i <= event.prompt_logprobs.size();
+        add(result, tokens[i], is_known ? &event.prompt_logprobs[i - 1] : nullptr, offset);
+      }
+    }
+    for (const Sampled& sampled : event.tokens) {
+      add(result, sampled.token, sampled.logprobs ? &*sampled.logprobs : nullptr, offset);
+    }
+    return result;
+  }
+
+  void add(Json& logprobs, Token token, const TokenLogprobs* of, std::size_t& offset) const {
+    const std::string text = piece(token);
+    logprobs["tokens"].push_back(text);
+    logprobs["text_offset"].push_back(std::exchange(offset, offset + length_of(text)));
     logprobs["token_logprobs"].push_back(of == nullptr ? Json() : Json(of->logprob));
     Json top = of == nullptr ? Json() : Json::object();
     if (of != nullptr) {
@@ -95,107 +99,18 @@ class CompletionAnswer {
     logprobs["top_logprobs"].push_back(std::move(top));
   }
 
-  [[nodiscard]] Json logprobs(std::size_t idx, const Choice& news, bool is_first) const {
-    Json result = {{"tokens", Json::array()},
-                   {"token_logprobs", Json::array()},
-                   {"top_logprobs", Json::array()}};
-    if (request_.echoes && is_first) {
-      const std::vector<Token>& tokens = prompt(idx);
-      for (std::size_t i = 0; i < tokens.size(); ++i) {
-        const bool is_known = i > 0 && i <= news.prompt_logprobs.size();
-        add(result, tokens[i], is_known ? &news.prompt_logprobs[i - 1] : nullptr);
-      }
-    }
-    for (const Sampled& sampled : news.tokens) {
-      add(result, sampled.token, sampled.logprobs ? &*sampled.logprobs : nullptr);
-    }
-    return result;
+  [[nodiscard]] std::string prompt_text(std::size_t idx) const {
+    std::string text;
+    for (const Token token : prompt(idx)) text += piece(token);
+    return text;
   }
+  [[nodiscard]] std::string piece(Token token) const { return vocabulary().piece(token, true); }
 
-  const ServedModel& model_;
   const CompletionRequest request_;
-  const std::vector<std::vector<Token>> prompts_;
-  const std::string id_;
-  const std::time_t created_;
-  std::vector<std::size_t> n_emitted_;
-  int n_prompt_ = 0;
-  int n_cached_ = 0;
-  int n_generated_ = 0;
+  const Prompts prompts_;
+  std::vector<Event> collected_;
+  std::vector<Progress> progress_;
 };
-
-void add(Choice& choice, Event event) {
-  choice.text += event.text;
-  std::ranges::move(event.tokens, std::back_inserter(choice.tokens));
-  std::ranges::move(event.prompt_logprobs, std::back_inserter(choice.prompt_logprobs));
-  if (event.ending) choice.ending = std::move(event.ending);
-}
-
-bool has_failed(const Ending& ending) {
-  return ending.reason == FinishReason::kFailed || ending.reason == FinishReason::kCancelled;
-}
-
-asio::awaitable<ApiResult<void>> answer_whole(CompletionAnswer& answer, EngineStream& stream,
-                                              HttpExchange& exchange) {
-  std::vector<Choice> choices(answer.n_choices());
-  while (!stream.has_ended()) {
-    auto items = co_await stream.next();
-    if (!items) co_return ApiResult<void>();
-    for (EngineStream::Item& item : *items) add(choices[item.request], std::move(item.event));
-  }
-  Json all = Json::array();
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    const Ending ending = choices[i].ending.value_or(Ending{.reason = FinishReason::kFailed});
-    if (has_failed(ending)) co_return std::unexpected(failure_of(ending));
-    answer.count(i, ending);
-    all.push_back(answer.choice(i, std::move(choices[i])));
-  }
-  Json body = answer.body(std::move(all));
-  body["usage"] = answer.usage();
-  (void)co_await exchange.reply({.body = dump(body)});
-  co_return ApiResult<void>();
-}
-
-asio::awaitable<void> answer_in_events(CompletionAnswer& answer, EngineStream& stream,
-                                       HttpExchange& exchange) {
-  if (!co_await exchange.begin_stream(event_stream_head())) co_return;
-  while (!stream.has_ended()) {
-    auto items = co_await stream.next();
-    if (!items) co_return;
-    std::string events;
-    for (EngineStream::Item& item : *items) {
-      Choice news;
-      add(news, std::move(item.event));
-      if (news.ending && has_failed(*news.ending)) {
-        events += event_of(to_json(failure_of(*news.ending)));
-        continue;
-      }
-      if (news.ending) answer.count(item.request, *news.ending);
-      // A token whose text is held back says nothing yet, unless its probability is asked for.
-      const bool says_nothing =
-          news.text.empty() && !news.ending && answer.request().options.sampling.n_top_logprobs < 0;
-      if (says_nothing) continue;
-      events +=
-          event_of(dump(answer.body(Json::array({answer.choice(item.request, std::move(news))}))));
-    }
-    if (!co_await exchange.send(events)) co_return;
-  }
-  std::string end;
-  if (answer.request().options.wants_usage_in_stream) {
-    Json body = answer.body(Json::array());
-    body["usage"] = answer.usage();
-    end += event_of(dump(body));
-  }
-  end += kEventsDone;
-  if (co_await exchange.send(end)) (void)co_await exchange.end_stream();
-}
-
-ApiResult<std::vector<Token>> to_tokens(const ServedModel& model, const Prompt& prompt) {
-  if (const auto* tokens = std::get_if<std::vector<Token>>(&prompt)) return *tokens;
-  Result<std::vector<Token>> tokens =
-      model.engine->vocabulary().tokenize(std::get<std::string>(prompt), true, true);
-  if (!tokens) return refuse("prompt", tokens.error().message);
-  return std::move(*tokens);
-}
 
 }  // namespace
 
@@ -203,15 +118,15 @@ asio::awaitable<ApiResult<void>> answer_completion(ServedModel& model, HttpExcha
                                                    const Json& body, const Client& client) {
   ApiResult<CompletionRequest> request = read_completion_request(body);
   if (!request) co_return std::unexpected(request.error());
-  std::vector<std::vector<Token>> prompts;
+  Prompts prompts;
   for (const Prompt& prompt : request->prompts) {
-    ApiResult<std::vector<Token>> tokens = to_tokens(model, prompt);
+    ApiResult<std::vector<Token>> tokens = to_tokens(model.engine->vocabulary(), "prompt", prompt);
     if (!tokens) co_return std::unexpected(tokens.error());
     prompts.push_back(std::move(*tokens));
   }
-  CompletionAnswer answer(model, std::move(*request), std::move(prompts));
-  const GenerationOptions& options = answer.request().options;
-  EngineStream stream(*model.engine, exchange);
+  Completion answer(model, std::move(*request), std::move(prompts));
+  const GenerationOptions& options = answer.options();
+  EngineStream stream(model, exchange);
   for (std::size_t i = 0; i < answer.n_choices(); ++i) {
     const std::vector<Token>& prompt = answer.prompt(i);
     const ApiResult<int> n_tokens =
@@ -219,14 +134,11 @@ asio::awaitable<ApiResult<void>> answer_completion(ServedModel& model, HttpExcha
     if (!n_tokens) co_return std::unexpected(n_tokens.error());
     GenerateRequest generate =
         make_request(options, prompt, *n_tokens, static_cast<int>(i) % options.n, client);
-    generate.wants_prompt_logprobs =
-        answer.request().echoes && options.sampling.n_top_logprobs >= 0;
+    generate.wants_prompt_logprobs = answer.echoes() && options.sampling.n_top_logprobs >= 0;
     const Result<void> submitted = stream.submit(std::move(generate));
     if (!submitted) co_return std::unexpected(to_api_error(submitted.error()));
   }
-  if (!options.streams) co_return co_await answer_whole(answer, stream, exchange);
-  co_await answer_in_events(answer, stream, exchange);
-  co_return ApiResult<void>();
+  co_return co_await answer.send(stream, exchange);
 }
 
 }  // namespace slipstream

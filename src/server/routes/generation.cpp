@@ -5,6 +5,15 @@
 
 namespace slipstream {
 
+ApiResult<std::vector<Token>> to_tokens(const Vocabulary& vocabulary, const std::string& param,
+                                        const Prompt& prompt) {
+  if (const auto* tokens = std::get_if<std::vector<Token>>(&prompt)) return *tokens;
+  Result<std::vector<Token>> tokens =
+      vocabulary.tokenize(std::get<std::string>(prompt), true, true);
+  if (!tokens) return refuse(param, tokens.error().message);
+  return std::move(*tokens);
+}
+
 ApiResult<int> tokens_to_generate(std::size_t n_prompt, const GenerationOptions& options,
                                   int n_context) {
   const auto n_used = static_cast<std::int64_t>(n_prompt);
@@ -34,19 +43,7 @@ GenerateRequest make_request(const GenerationOptions& options, std::vector<Token
   return request;
 }
 
-ApiError failure_of(const Ending& ending) {
-  return {.status = 500,
-          .message = ending.error.empty() ? "the request was cancelled" : ending.error};
-}
-
 Json finish_reason_of(const Ending& ending) { return std::string(name(ending.reason)); }
-
-Json usage_of(int n_prompt, int n_cached, int n_generated) {
-  return {{"prompt_tokens", n_prompt},
-          {"completion_tokens", n_generated},
-          {"total_tokens", n_prompt + n_generated},
-          {"prompt_tokens_details", {{"cached_tokens", n_cached}}}};
-}
 
 std::string new_id(std::string_view prefix) {
   thread_local std::mt19937_64 random{std::random_device{}()};

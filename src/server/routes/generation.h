@@ -1,4 +1,4 @@
-// What routes that generate have in common: how large an answer may be, usage, endings.
+// What routes that generate have in common: how large an answer may be, its seed, its end.
 //
 // Threads: immutable.
 #pragma once
@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "engine/generation.h"
+#include "engine/sampling/vocabulary.h"
 #include "server/api/api_error.h"
 #include "server/api/generation_options.h"
+#include "server/api/prompts.h"
 
 namespace slipstream {
 
@@ -17,6 +19,11 @@ struct Client {
   std::string name;  // clients share the machine alike
   Salt salt = 0;     // and see no prefixes of each other's
 };
+
+// As the model reads it; `param` is its field in the request.
+[[nodiscard]] ApiResult<std::vector<Token>> to_tokens(const Vocabulary& vocabulary,
+                                                      const std::string& param,
+                                                      const Prompt& prompt);
 
 // As many tokens as were asked for, or as fit; a prompt that leaves no room, or less than was asked
 // for, is context_length_exceeded.
@@ -28,13 +35,8 @@ struct Client {
                                            std::vector<Token> prompt, int n_tokens_max, int idx,
                                            const Client& client);
 
-[[nodiscard]] ApiError failure_of(const Ending& ending);
-
 // "stop" or "length"; null where it has not ended.
 [[nodiscard]] Json finish_reason_of(const Ending& ending);
-
-// Prompts are counted once, however many answers they have.
-[[nodiscard]] Json usage_of(int n_prompt, int n_cached, int n_generated);
 
 // "cmpl-4f3a...": no two alike.
 [[nodiscard]] std::string new_id(std::string_view prefix);

@@ -103,13 +103,8 @@ class Product {
     };
     const Pair next{step(first_, pair.first), step(second_, pair.second)};
     if (is_dead(next)) return;
-    const StateId to = state_of(next);
-    std::vector<Automaton::Edge>& edges = states_[from].edges;
-    if (!edges.empty() && edges.back().to == to && edges.back().range.last + 1 == range.first) {
-      edges.back().range.last = range.last;
-    } else {
-      edges.push_back({range, to});
-    }
+    const StateId to = state_of(next);  // may add a state
+    states_[from].add_edge(range, to);
   }
 
   const Automaton& first_;
@@ -121,6 +116,14 @@ class Product {
 };
 
 }  // namespace
+
+void Automaton::State::add_edge(CodePointRange range, std::uint32_t to) {
+  if (!edges.empty() && edges.back().to == to && edges.back().range.last + 1 == range.first) {
+    edges.back().range.last = range.last;
+  } else {
+    edges.push_back({range, to});
+  }
+}
 
 Automaton::Automaton(std::vector<State> states) {
   const std::vector<bool> useful = states_that_can_end(states);

@@ -27,8 +27,11 @@ class Automaton {
   };
   struct State {
     bool accepts = false;
-    std::vector<Edge>
-        edges;  // disjoint, ascending; any other character: the text is not in the set
+    // Disjoint, ascending; any other character: the text is not in the set.
+    std::vector<Edge> edges;
+
+    // Behind all that are there; one that goes on where the last one ends becomes part of it.
+    void add_edge(CodePointRange range, std::uint32_t to);
   };
 
   // State 0 is where texts begin. States from which no text can end any more are removed.

@@ -210,18 +210,9 @@ class Determiniser {
       for (const auto& [to, n] : active) subset.push_back(to);
       const Result<StateId> to = state_of(subset);
       if (!to) return std::unexpected(to.error());
-      add_edge(from, {at, changes[i].at - 1}, *to);
+      states_[from].add_edge({at, changes[i].at - 1}, *to);
     }
     return {};
-  }
-
-  void add_edge(std::size_t from, CodePointRange range, StateId to) {
-    std::vector<Automaton::Edge>& edges = states_[from].edges;
-    if (!edges.empty() && edges.back().to == to && edges.back().range.last + 1 == range.first) {
-      edges.back().range.last = range.last;
-    } else {
-      edges.push_back({range, to});
-    }
   }
 
   const Nfa& nfa_;

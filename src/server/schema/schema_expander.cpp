@@ -27,10 +27,8 @@ Result<SchemaExpander::SharedShapes> SchemaExpander::shapes_of(const Conjunction
   }
   Shapes all(1);
   for (const SchemaId id : schemas) {
-    const Result<SharedShapes> one = shapes_of(id);
-    if (!one) return std::unexpected(one.error());
-    Result<Shapes> merged = product(all, **one);
-    if (!merged) return refuse(document_.pointer(id), merged.error());
+    Result<Shapes> merged = merge(all, id);
+    if (!merged) return std::unexpected(merged.error());
     all = std::move(*merged);
   }
   return of_schemas_[schemas] = std::make_shared<const Shapes>(std::move(all));
@@ -97,10 +95,8 @@ Result<void> SchemaExpander::merge_all(SchemaId id, Shapes& shapes) {
   const Result<std::vector<SchemaId>> branches = listed(id, "allOf");
   if (!branches) return std::unexpected(branches.error());
   for (const SchemaId branch : *branches) {
-    const Result<SharedShapes> one = shapes_of(branch);
-    if (!one) return std::unexpected(one.error());
-    Result<Shapes> merged = product(shapes, **one);
-    if (!merged) return refuse(document_.pointer(branch), merged.error());
+    Result<Shapes> merged = merge(shapes, branch);
+    if (!merged) return std::unexpected(merged.error());
     shapes = std::move(*merged);
   }
   return {};
@@ -112,14 +108,12 @@ Result<void> SchemaExpander::choose_any(SchemaId id, Shapes& shapes) {
   if (branches->empty()) return {};
   Shapes any;
   for (const SchemaId branch : *branches) {
-    const Result<SharedShapes> one = shapes_of(branch);
-    if (!one) return std::unexpected(one.error());
-    Result<Shapes> merged = product(shapes, **one);
-    if (merged && any.size() + merged->size() > kLimits.schema_shapes_max) {
-      merged = fail(Code::kUnsupported,
+    Result<Shapes> merged = merge(shapes, branch);
+    if (!merged) return std::unexpected(merged.error());
+    if (any.size() + merged->size() > kLimits.schema_shapes_max) {
+      return refuse(Code::kUnsupported, document_.pointer(branch),
                     std::format("more than {} alternatives", kLimits.schema_shapes_max));
     }
-    if (!merged) return refuse(document_.pointer(branch), merged.error());
     std::ranges::move(*merged, std::back_inserter(any));
   }
   shapes = std::move(any);
@@ -132,10 +126,8 @@ Result<void> SchemaExpander::choose_one(SchemaId id, Shapes& shapes) {
   if (branches->empty()) return {};
   Shapes any;
   for (const SchemaId branch : *branches) {
-    const Result<SharedShapes> one = shapes_of(branch);
-    if (!one) return std::unexpected(one.error());
-    const Result<Shapes> merged = product(shapes, **one);
-    if (!merged) return refuse(document_.pointer(branch), merged.error());
+    const Result<Shapes> merged = merge(shapes, branch);
+    if (!merged) return std::unexpected(merged.error());
     const Result<bool> apart = DisjointShapes(*this).are_disjoint(any, *merged);
     if (!apart) return refuse(document_.pointer(branch), apart.error());
     if (!*apart || any.size() + merged->size() > kLimits.schema_shapes_max) {
@@ -147,6 +139,14 @@ Result<void> SchemaExpander::choose_one(SchemaId id, Shapes& shapes) {
   }
   shapes = std::move(any);
   return {};
+}
+
+Result<Shapes> SchemaExpander::merge(const Shapes& shapes, SchemaId id) {
+  const Result<SharedShapes> others = shapes_of(id);
+  if (!others) return std::unexpected(others.error());
+  Result<Shapes> merged = product(shapes, **others);
+  if (!merged) return refuse(document_.pointer(id), merged.error());
+  return merged;
 }
 
 Result<std::vector<SchemaId>> SchemaExpander::listed(SchemaId id, const char* keyword) {

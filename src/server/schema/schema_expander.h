@@ -43,6 +43,8 @@ class SchemaExpander {
   [[nodiscard]] Result<void> choose_one(SchemaId id, Shapes& shapes);
   // The schemas that a keyword lists; none if it is not there.
   [[nodiscard]] Result<std::vector<SchemaId>> listed(SchemaId id, const char* keyword);
+  // What meets both; an error names the schema.
+  [[nodiscard]] Result<Shapes> merge(const Shapes& shapes, SchemaId id);
   [[nodiscard]] Result<Shapes> product(const Shapes& a, const Shapes& b);
   [[nodiscard]] Result<bool> array_is_met(const ArrayDemands& array, const Json& value);
   [[nodiscard]] Result<bool> object_is_met(const ObjectDemands& object, const Json& value);

@@ -1,0 +1,21 @@
+// ChatRequest: the body of POST /v1/chat/completions.
+//
+// Messages and tools stay as the client wrote them: the model's template reads them.
+//
+// Threads: plain data. Errors: 400 that names the field.
+#pragma once
+
+#include "server/api/generation_options.h"
+
+namespace slipstream {
+
+struct ChatRequest {
+  GenerationOptions options;
+  Json messages;
+  Json tools = {};               // none where tool_choice is "none"
+  Json template_variables = {};  // "chat_template_kwargs"
+};
+
+[[nodiscard]] ApiResult<ChatRequest> read_chat_request(const Json& body);
+
+}  // namespace slipstream

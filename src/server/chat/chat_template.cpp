@@ -1,0 +1,173 @@
+#include "server/chat/chat_template.h"
+
+#include <array>
+#include <ctime>
+#include <format>
+#include <utility>
+
+#include "base/limits.h"
+#include "server/chat/conversation.h"
+#include "server/chat/jinja/interpreter.h"
+
+namespace slipstream {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using jinja::Value;
+
+Result<std::string> strftime_text(const std::string& format, std::chrono::sys_seconds now) {
+  constexpr std::size_t kFormatMax = 128;
+  std::array<char, 1024> buffer{};
+  const std::time_t time = std::chrono::system_clock::to_time_t(now);
+  std::tm parts{};
+  if (format.size() > kFormatMax || gmtime_r(&time, &parts) == nullptr) {
+    return fail(Code::kInvalidArgument, "strftime_now() with a strange format");
+  }
+  const std::size_t n = std::strftime(buffer.data(), buffer.size(), format.c_str(), &parts);
+  return std::string(buffer.data(), n);
+}
+
+Value strftime_now(std::chrono::sys_seconds now, jinja::Budget& budget) {
+  return Value(std::make_shared<const std::function<Value(const jinja::Arguments&)>>(
+      [now, &budget](const jinja::Arguments& arguments) {
+        if (arguments.values.empty()) jinja::fail("strftime_now() needs a format");
+        auto text = strftime_text(expect_text(arguments.values[0], "strftime_now()"), now);
+        if (!text) jinja::fail(text.error().message);
+        return Value::text(*std::move(text), &budget);
+      }));
+}
+
+}  // namespace
+
+struct ChatTemplate::Syntax {
+  jinja::Block block;
+};
+
+ChatTemplate::ChatTemplate() = default;
+ChatTemplate::~ChatTemplate() = default;
+ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
+ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
+
+Result<ChatTemplate> ChatTemplate::create(std::string_view source, std::string bos,
+                                          std::string eos) {
+  if (source.size() > kLimits.template_source_bytes_max) {
+    return fail(Code::kInvalidArgument,
+                std::format("a chat template of {} bytes is longer than the {} allowed",
+                            source.size(), kLimits.template_source_bytes_max));
+  }
+  ChatTemplate chat;
+  try {
+    chat.syntax_ = std::make_unique<const Syntax>(Syntax{.block = jinja::parse(source)});
+  } catch (const jinja::TemplateError& error) {
+    return fail(Code::kInvalidArgument,
+                std::format("the chat template cannot be read: {}", error.message));
+  }
+  chat.bos_ = std::move(bos);
+  chat.eos_ = std::move(eos);
+  chat.format_ = detect_chat_format(source);
+  chat.find_abilities();
+  return chat;
+}
+
+Result<std::string> ChatTemplate::render_plainly(const ChatInput& input,
+                                                 jinja::Budget& budget) const {
+  try {
+    std::vector<std::pair<std::string, Value>> globals;
+    if (input.variables.is_object()) {
+      for (const auto& [key, value] : input.variables.items()) {
+        globals.emplace_back(key, Value::from_json(value, budget));
+      }
+    }
+    const auto set = [&globals](std::string_view name, Value value) {
+      std::erase_if(globals, [&](const auto& global) { return global.first == name; });
+      globals.emplace_back(name, std::move(value));
+    };
+    set("messages", Value::from_json(input.messages, budget));
+    if (input.tools.is_array() && !input.tools.empty()) {
+      set("tools", Value::from_json(input.tools, budget));
+    } else {
+      set("tools", Value(jinja::None{}));
+    }
+    set("add_generation_prompt", Value(input.add_generation_prompt));
+    set("bos_token", Value::text(bos_, &budget));
+    set("eos_token", Value::text(eos_, &budget));
+    set("strftime_now", strftime_now(input.now, budget));
+    return jinja::render(syntax_->block, std::move(globals), budget);
+  } catch (const jinja::TemplateError& error) {
+    return fail(Code::kInvalidArgument,
+                std::format("the model's chat template {}: {}",
+                            error.is_limit ? "cannot be rendered" : "refuses the conversation",
+                            error.message));
+  }
+}
+
+Result<std::string> ChatTemplate::render(const ChatInput& input) const {
+  Result<ChatInput> said = say_for(input, abilities_, format_);
+  if (!said) return std::unexpected(said.error());
+  jinja::Budget budget;
+  return render_plainly(*said, budget);
+}
+
+// Renders small conversations with words that no template contains, and looks for them.
+void ChatTemplate::find_abilities() {
+  const auto says = [this](Json messages, Json tools, std::string_view text) {
+    // The conversations are tiny: a template that needs more for them is hostile.
+    jinja::Budget budget(std::size_t{1} << 18, std::size_t{16} << 20);
+    const auto prompt = render_plainly({.messages = std::move(messages),
+                                        .tools = std::move(tools),
+                                        .add_generation_prompt = false},
+                                       budget);
+    return prompt && prompt->contains(text);
+  };
+  Json user = {{"role", "user"}, {"content", "probe-user"}};
+  if (!says({user}, {}, "probe-user")) {
+    const Json parts = Json::array({{{"type", "text"}, {"text", "probe-user"}}});
+    const Json typed = {{"role", "user"}, {"content", parts}};
+    abilities_.wants_parts = says({typed}, {}, "probe-user");
+    if (abilities_.wants_parts) user = typed;
+  }
+  const auto content = [this](std::string_view text) {
+    if (!abilities_.wants_parts) return Json(text);
+    return Json::array({{{"type", "text"}, {"text", text}}});
+  };
+  const Json system = {{"role", "system"}, {"content", content("probe-system")}};
+  abilities_.takes_system = says({system, user}, {}, "probe-system");
+
+  const Json tool = {
+      {"type", "function"},
+      {"function",
+       {{"name", "probe_tool"},
+        {"description", "A probe."},
+        {"parameters",
+         {{"type", "object"},
+          {"properties", {{"probe_key", {{"type", "string"}, {"description", "A."}}}}},
+          {"required", Json::array({"probe_key"})}}}}}};
+  const Json tools = Json::array({tool});
+  abilities_.takes_tools =
+      says({user}, tools, "probe_tool") || says({system, user}, tools, "probe_tool");
+
+  const auto call = [&](const Json& arguments) {
+    const Json function = {{"name", "probe_tool"}, {"arguments", arguments}};
+    const Json calls =
+        Json::array({{{"id", "probe0000"}, {"type", "function"}, {"function", function}}});
+    return Json{{"role", "assistant"}, {"content", content("")}, {"tool_calls", calls}};
+  };
+  const Json object = {{"probe_key", "probe_value"}};
+  const Json with_object = {user, call(object)};
+  const Json with_text = {user, call(Json(R"({"probe_key": "probe_value"})"))};
+  const bool takes_object = says(with_object, tools, "probe_value");
+  const bool takes_text = says(with_text, tools, R"("probe_value")");
+  // An object that is written as Python would write it was meant to be a text.
+  const bool is_python = says(with_object, tools, "'probe_value'");
+  abilities_.takes_calls = takes_object || takes_text;
+  abilities_.wants_arguments_as_text = takes_text && (!takes_object || is_python);
+  const Json result = {{"role", "tool"},
+                       {"tool_call_id", "probe0000"},
+                       {"name", "probe_tool"},
+                       {"content", content("probe-result")}};
+  const Json asking = abilities_.wants_arguments_as_text ? with_text[1] : with_object[1];
+  abilities_.takes_results =
+      abilities_.takes_calls && says({user, asking, result}, tools, "probe-result");
+}
+
+}  // namespace slipstream

@@ -1,0 +1,248 @@
+#include "server/chat/conversation.h"
+
+#include <cstdint>
+#include <format>
+#include <utility>
+
+namespace slipstream {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// The texts of a message's parts, one per line; a text as it is; nothing for null.
+Result<std::string> joined_content(const Json& message) {
+  const auto content = message.find("content");
+  if (content == message.end() || content->is_null()) return std::string();
+  if (content->is_string()) return content->get<std::string>();
+  if (!content->is_array()) return fail(Code::kInvalidArgument, "a message's content is no text");
+  std::string text;
+  bool first = true;
+  for (const Json& part : *content) {
+    const bool is_text = part.is_object() && part.contains("text") && part["text"].is_string();
+    if (!is_text) {
+      const std::string type =
+          part.is_object() ? part.value("type", Json("?")).dump() : part.dump();
+      return fail(Code::kInvalidArgument,
+                  std::format("a message has a part of type {}: only text is supported", type));
+    }
+    if (!first) text += '\n';
+    first = false;
+    text += part["text"].get<std::string>();
+  }
+  return text;
+}
+
+// Mistral's templates refuse ids of any other form than nine letters and digits.
+std::string nine_letters(std::string_view id) {
+  constexpr std::string_view kLetters =
+      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: the same id has the same letters
+  for (const char byte : id) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  std::string letters;
+  for (int i = 0; i < 9; ++i) {
+    letters += kLetters[hash % kLetters.size()];
+    hash /= kLetters.size();
+  }
+  return letters;
+}
+
+bool is_nine_letters(std::string_view id) {
+  if (id.size() != 9) return false;
+  for (const char byte : id) {
+    const bool is_letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+    if (!is_letter && !(byte >= '0' && byte <= '9')) return false;
+  }
+  return true;
+}
+
+constexpr std::string_view kToolsIntroduction =
+    "You can call these tools. Each is described by a JSON object:\n";
+constexpr std::string_view kToolsInstruction =
+    "\nTo call a tool, write its name and arguments as JSON between these tags, and nothing after "
+    "them:\n<tool_call>\n{\"name\": \"<name>\", \"arguments\": {<arguments>}}\n</tool_call>\n"
+    "Several calls are written one after another. The results come in <tool_response> tags.";
+
+std::string described(const Json& tools) {
+  std::string text(kToolsIntroduction);
+  for (const Json& tool : tools) {
+    text += dump(tool.is_object() && tool.contains("function") ? tool["function"] : tool) + "\n";
+  }
+  return text + std::string(kToolsInstruction).substr(1);
+}
+
+class Speaker {
+ public:
+  Speaker(const ChatInput& input, const TemplateAbilities& abilities, const ChatFormat& format)
+      : input_(input),
+        abilities_(abilities),
+        wants_nine_(format.tool_calls == ToolCallFamily::kMistral) {}
+
+  Result<ChatInput> run() {
+    if (!input_.messages.is_array() || input_.messages.empty()) {
+      return fail(Code::kInvalidArgument, "a conversation needs at least one message");
+    }
+    const bool has_tools = input_.tools.is_array() && !input_.tools.empty();
+    const bool describes_tools = has_tools && !abilities_.takes_tools;
+    if (describes_tools) pending_system_ = described(input_.tools);
+    for (const Json& message : input_.messages) {
+      if (auto said = say(message); !said) return std::unexpected(said.error());
+    }
+    flush_system();
+    ChatInput result = input_;
+    if (describes_tools) result.tools = Json();
+    result.messages = std::move(messages_);
+    return result;
+  }
+
+ private:
+  Result<void> say(const Json& message) {
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
+      return fail(Code::kInvalidArgument, "a message has no role");
+    }
+    Result<std::string> content = joined_content(message);
+    if (!content) return std::unexpected(content.error());
+    const std::string role = message["role"].get<std::string>();
+    Json said = message;
+    if (role == "system" || role == "developer") return say_system(*std::move(content), role, said);
+    if (role == "tool" && !abilities_.takes_results) {
+      return say_user("<tool_response>\n" + *content + "\n</tool_response>", {{"role", "user"}},
+                      true);
+    }
+    if (role == "user") return say_user(*std::move(content), std::move(said), false);
+    flush_system();
+    if (role == "tool") {
+      if (said.contains("tool_call_id")) fix_id(said["tool_call_id"]);
+      if (!said.contains("name")) {
+        const auto name = names_.find(dump(message.value("tool_call_id", Json())));
+        if (name != names_.end()) said["name"] = *name;
+      }
+    }
+    if (said.contains("tool_calls")) {
+      if (auto calls = say_calls(said, *content); !calls) return calls;
+    }
+    alias_reasoning(said);
+    push(std::move(said), std::move(*content));
+    return {};
+  }
+
+  // A system message, with the description of tools if there is one to come.
+  Result<void> say_system(std::string text, const std::string& role, Json said) {
+    if (!pending_system_.empty()) text += "\n\n" + std::exchange(pending_system_, {});
+    if (!abilities_.takes_system) {
+      pending_system_ = std::move(text);
+      return {};
+    }
+    if (role == "developer") said["role"] = "system";
+    push(std::move(said), std::move(text));
+    return {};
+  }
+
+  void flush_system() {
+    if (pending_system_.empty()) return;
+    std::string text = std::exchange(pending_system_, {});
+    push({{"role", abilities_.takes_system ? "system" : "user"}}, std::move(text));
+  }
+
+  // Results that are said as the user's words are one message: many templates insist on turns.
+  Result<void> say_user(std::string text, Json said, bool is_result) {
+    if (abilities_.takes_system) {
+      flush_system();
+    } else if (!pending_system_.empty()) {
+      text = std::exchange(pending_system_, {}) + "\n\n" + text;
+    }
+    if (ends_with_result_ && !messages_.empty() && messages_.back()["role"] == "user") {
+      text = last_content_ + "\n" + text;
+      messages_.erase(messages_.size() - 1);
+    }
+    push(std::move(said), std::move(text));
+    ends_with_result_ = is_result;
+    return {};
+  }
+
+  Result<void> say_calls(Json& said, std::string& content) {
+    if (said["tool_calls"].is_null() || said["tool_calls"].empty()) {
+      said.erase("tool_calls");
+      return {};
+    }
+    if (!said["tool_calls"].is_array()) {
+      return fail(Code::kInvalidArgument, "\"tool_calls\" is no list");
+    }
+    for (Json& call : said["tool_calls"]) {
+      const bool has_name = call.is_object() && call.contains("function") &&
+                            call["function"].is_object() && call["function"].contains("name") &&
+                            call["function"]["name"].is_string();
+      if (!has_name) return fail(Code::kInvalidArgument, "a tool call has no name");
+      Json& function = call["function"];
+      if (call.contains("id")) {
+        names_[dump(call["id"])] = function["name"];
+        fix_id(call["id"]);
+      }
+      if (!function.contains("arguments")) function["arguments"] = Json::object();
+      Json& arguments = function["arguments"];
+      if (arguments.is_string() && !abilities_.wants_arguments_as_text) {
+        Json parsed =
+            Json::parse(arguments.get<std::string>(), nullptr, /*allow_exceptions=*/false);
+        if (parsed.is_object()) arguments = std::move(parsed);
+        if (arguments.is_string() && arguments.get<std::string>().empty())
+          arguments = Json::object();
+      } else if (!arguments.is_string() && abilities_.wants_arguments_as_text) {
+        arguments = dump(arguments);
+      }
+      if (abilities_.takes_calls) continue;
+      if (!content.empty()) content += '\n';
+      const Json as_text = {{"name", function["name"]}, {"arguments", arguments}};
+      content += "<tool_call>\n" + dump(as_text) + "\n</tool_call>";
+    }
+    if (!abilities_.takes_calls) said.erase("tool_calls");
+    return {};
+  }
+
+  // Templates do not agree on what reasoning is called.
+  static void alias_reasoning(Json& said) {
+    const auto reasoning = said.find("reasoning_content");
+    if (reasoning == said.end() || !reasoning->is_string()) return;
+    const std::string text = reasoning->get<std::string>();
+    for (const char* name : {"reasoning", "thinking"}) {
+      if (!said.contains(name)) said[name] = text;
+    }
+  }
+
+  void fix_id(Json& id) const {
+    if (wants_nine_ && id.is_string() && !is_nine_letters(id.get<std::string>())) {
+      id = nine_letters(id.get<std::string>());
+    }
+  }
+
+  void push(Json said, std::string content) {
+    ends_with_result_ = false;
+    last_content_ = content;
+    if (abilities_.wants_parts) {
+      said["content"] = Json::array({{{"type", "text"}, {"text", std::move(content)}}});
+    } else {
+      said["content"] = std::move(content);
+    }
+    messages_.push_back(std::move(said));
+  }
+
+  const ChatInput& input_;
+  const TemplateAbilities& abilities_;
+  const bool wants_nine_;
+  Json messages_ = Json::array();
+  Json names_ = Json::object();  // of tools, by the ids of their calls
+  std::string pending_system_;
+  std::string last_content_;
+  bool ends_with_result_ = false;
+};
+
+}  // namespace
+
+Result<ChatInput> say_for(const ChatInput& input, const TemplateAbilities& abilities,
+                          const ChatFormat& format) {
+  return Speaker(input, abilities, format).run();
+}
+
+}  // namespace slipstream

@@ -1,0 +1,186 @@
+// Value: what a chat template computes with, as Python has it. Memory and Budget: what it may use.
+//
+// Texts, lists and dicts are shared and cost the Budget of their render as long as they live. Lists
+// and dicts are at most template_nesting_max deep, so that walking or destroying them cannot
+// overflow the stack; only a namespace may hold itself, and nothing walks through one.
+//
+// Threads: thread-compatible; the values of one render belong to one thread.
+// Errors:  TemplateError is thrown, within this folder and chat_template.cpp only: an expression is
+//          evaluated at any depth, and every step can fail.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/limits.h"
+
+namespace slipstream::jinja {
+
+struct TemplateError {
+  std::string message;
+  bool is_limit = false;  // the template asked for too much, rather than being wrong
+};
+[[noreturn]] void fail(std::string message);
+
+// What a render has used of its limits (limits.h).
+class Budget {
+ public:
+  Budget() = default;
+  Budget(std::size_t n_steps_max, std::size_t n_bytes_max)
+      : n_steps_max_(n_steps_max), n_bytes_max_(n_bytes_max) {}
+  Budget(const Budget&) = delete;  // values refer to it
+  Budget& operator=(const Budget&) = delete;
+
+  void step(std::size_t n = 1);
+  void take_bytes(std::size_t n);
+  void return_bytes(std::size_t n) { n_bytes_ -= n; }
+  [[nodiscard]] std::size_t n_steps() const { return n_steps_; }
+
+ private:
+  std::size_t n_steps_max_ = kLimits.template_steps_max;
+  std::size_t n_bytes_max_ = kLimits.template_bytes_max;
+  std::size_t n_steps_ = 0;
+  std::size_t n_bytes_ = 0;
+};
+
+class Value;
+struct Text;
+struct List;
+struct Dict;
+struct Namespace;
+struct Macro;
+struct Loop;
+struct Undefined {
+  std::string name;  // for the message
+};
+struct None {};
+
+// Named and positional arguments of a call.
+struct Arguments {
+  std::vector<Value> values;
+  std::vector<std::pair<std::string, Value>> named;
+  // The argument at this position or of this name; null if there is none.
+  [[nodiscard]] const Value* find(std::size_t idx, std::string_view name) const;
+};
+
+class Value {
+ public:
+  using Function = std::shared_ptr<const std::function<Value(const Arguments&)>>;
+  using Variant =
+      std::variant<Undefined, None, bool, std::int64_t, double, std::shared_ptr<const Text>,
+                   std::shared_ptr<List>, std::shared_ptr<Dict>, std::shared_ptr<Namespace>,
+                   std::shared_ptr<Loop>, const Macro*, Function>;
+
+  Value() = default;
+  template <typename T>
+  explicit Value(T value) : variant_(std::move(value)) {}
+  static Value text(std::string text, Budget* budget);
+  static Value list(std::vector<Value> items, Budget& budget);
+  static Value dict(std::vector<std::pair<std::string, Value>> items, Budget& budget);
+  static Value from_json(const nlohmann::ordered_json& json, Budget& budget, int depth = 0);
+
+  template <typename T>
+  [[nodiscard]] const T* as() const {
+    return std::get_if<T>(&variant_);
+  }
+  [[nodiscard]] bool is_undefined() const { return as<Undefined>() != nullptr; }
+  [[nodiscard]] bool is_none() const { return as<None>() != nullptr; }
+  [[nodiscard]] bool is_number() const;  // booleans too, as in Python
+  [[nodiscard]] const std::string* text() const;
+  [[nodiscard]] const std::vector<Value>* list() const;
+  [[nodiscard]] const Dict* dict() const;
+  [[nodiscard]] const std::shared_ptr<List>* shared_list() const {
+    return as<std::shared_ptr<List>>();
+  }
+
+  [[nodiscard]] bool truth() const;
+  [[nodiscard]] int depth() const;
+  [[nodiscard]] std::string_view type_name() const;
+
+ private:
+  Variant variant_;
+};
+
+struct Text {
+  Text(std::string text, Budget* owner);
+  ~Text();
+  Text(const Text&) = delete;
+  Text& operator=(const Text&) = delete;
+
+  const std::string text;
+  Budget* budget;  // null for a literal of the template, which costs no render
+};
+
+struct List {
+  List(std::vector<Value> values, Budget& owner);
+  ~List();
+  List(const List&) = delete;
+  List& operator=(const List&) = delete;
+  // Only what is less deep than the list, so that no list ever holds itself.
+  void append(Value value);
+  void remove(std::size_t idx);
+
+  std::vector<Value> items;
+  Budget& budget;
+  int depth = 1;
+};
+
+struct Dict {
+  using Item = std::pair<std::string, Value>;
+  Dict(std::vector<Item> values, Budget& owner);
+  ~Dict();
+  Dict(const Dict&) = delete;
+  Dict& operator=(const Dict&) = delete;
+  [[nodiscard]] const Value* find(std::string_view key) const;
+  [[nodiscard]] Value key(const Item& item) const;
+
+  std::vector<Item> items;        // in order, each key once
+  bool has_integer_keys = false;  // {1: "a"}: all of them, and they are given back as such
+  Budget& budget;
+  int depth = 1;
+};
+
+// What {% set ns.x = ... %} changes. The render owns all of them and empties them when it ends, so
+// that one that holds itself is not kept forever.
+struct Namespace {
+  std::vector<Dict::Item> items;
+  [[nodiscard]] const Value* find(std::string_view key) const;
+  void set(std::string_view key, Value value);
+};
+
+struct Loop {
+  std::vector<Value> items;
+  std::size_t idx = 0;
+};
+
+// As Python's str(), repr() and json.dumps() write a value.
+struct JsonStyle {
+  int indent = -1;
+  bool ascii = false;
+  bool sorted = false;
+  std::string item_separator = ", ";
+  std::string key_separator = ": ";
+};
+[[nodiscard]] std::string to_text(const Value& value, Budget& budget);
+[[nodiscard]] std::string to_json(const Value& value, const JsonStyle& style, Budget& budget);
+
+[[nodiscard]] bool equal(const Value& a, const Value& b, Budget& budget);
+// Of numbers or texts; fails for others.
+[[nodiscard]] bool less(const Value& a, const Value& b);
+[[nodiscard]] double to_double(const Value& value);
+[[nodiscard]] std::int64_t to_int(const Value& value);
+[[nodiscard]] const std::string& expect_text(const Value& value, std::string_view what);
+
+// The items of a list, the keys of a dict, the characters of a text; fails for others.
+[[nodiscard]] std::vector<Value> items_of(const Value& value, Budget& budget);
+// Characters, not bytes.
+[[nodiscard]] std::vector<std::string_view> characters(std::string_view text, Budget& budget);
+
+}  // namespace slipstream::jinja

@@ -1,0 +1,30 @@
+// EmbeddingWorker: a thread that embeds, so that the threads of HTTP never wait for it.
+//
+// Threads: thread-safe; embed() is awaited on the handler's executor. Errors: as of embedder.h;
+// kOverloaded when too many wait.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <memory>
+#include <vector>
+
+#include "engine/embedder.h"
+
+namespace slipstream {
+
+class EmbeddingWorker {
+ public:
+  explicit EmbeddingWorker(std::unique_ptr<Embedder> embedder) : embedder_(std::move(embedder)) {}
+
+  [[nodiscard]] boost::asio::awaitable<Result<std::vector<float>>> embed(std::vector<Token> tokens);
+  [[nodiscard]] const Embedder& embedder() const { return *embedder_; }
+
+ private:
+  const std::unique_ptr<Embedder> embedder_;
+  std::atomic<int> n_waiting_ = 0;
+  boost::asio::thread_pool thread_{1};  // last: it uses everything above
+};
+
+}  // namespace slipstream

@@ -1,0 +1,82 @@
+// Metrics: what GET /metrics tells Prometheus, under vLLM's names where the meaning is the same.
+//
+// Requests are measured where their answers are sent, so that the times are those that clients see.
+// What the engine counts itself is read when it is asked for.
+//
+// Threads: thread-safe. Errors: none.
+#pragma once
+
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "engine/generation.h"
+#include "engine/runner.h"
+
+namespace slipstream {
+
+// Of the requests to one model.
+class RequestMetrics {
+ public:
+  RequestMetrics(prometheus::Registry& registry, const std::string& model_name);
+
+  // A request from its arrival to its last token.
+  class Watch {
+   public:
+    using Clock = std::chrono::steady_clock;
+
+    explicit Watch(RequestMetrics& metrics, Clock::time_point arrived = Clock::now())
+        : metrics_(metrics), arrived_(arrived) {}
+    void take(const Event& event, Clock::time_point now = Clock::now());
+
+   private:
+    RequestMetrics& metrics_;
+    Clock::time_point arrived_;
+    Clock::time_point last_token_ = {};
+  };
+
+ private:
+  void count_ending(const Ending& ending);
+
+  prometheus::Histogram& first_token_;
+  prometheus::Histogram& between_tokens_;
+  prometheus::Histogram& whole_;
+  prometheus::Histogram& prompt_tokens_;
+  prometheus::Histogram& generated_tokens_;
+  prometheus::Family<prometheus::Counter>& endings_;
+  const std::string model_name_;
+};
+
+class Metrics {
+ public:
+  // The same object for the same name, as long as this lives.
+  [[nodiscard]] RequestMetrics& requests_of(const std::string& model_name);
+
+  // An HTTP request that was answered.
+  void count_http(std::string_view path, int status);
+
+  // What an engine says of itself at this moment.
+  struct EngineReading {
+    std::string model_name;
+    std::string kv_scheme;
+    std::uint64_t kv_bytes;
+    RunnerStats stats;
+  };
+  // In Prometheus's text format.
+  [[nodiscard]] std::string text(const std::vector<EngineReading>& engines) const;
+
+ private:
+  prometheus::Registry registry_;
+  Mutex mutex_;
+  std::map<std::string, std::unique_ptr<RequestMetrics>> requests_ SLIP_GUARDED_BY(mutex_);
+};
+
+}  // namespace slipstream

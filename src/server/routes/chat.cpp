@@ -1,0 +1,220 @@
+#include "server/routes/chat.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "server/api/chat_request.h"
+#include "server/chat/chat_answer.h"
+#include "server/chat/output_parser.h"
+#include "server/routes/generated_answer.h"
+
+namespace slipstream {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// The log-probabilities of one token, as the chat API has them.
+Json entry_of(const Vocabulary& vocabulary, Token token, float logprob) {
+  const std::string piece = vocabulary.piece(token, true);
+  Json bytes = Json::array();
+  for (const char byte : piece) bytes.push_back(static_cast<unsigned char>(byte));
+  return {{"token", piece}, {"logprob", logprob}, {"bytes", std::move(bytes)}};
+}
+
+Json logprobs_of(const Vocabulary& vocabulary, const std::vector<Sampled>& tokens) {
+  Json content = Json::array();
+  for (const Sampled& sampled : tokens) {
+    if (!sampled.logprobs) continue;
+    Json entry = entry_of(vocabulary, sampled.token, sampled.logprobs->logprob);
+    entry["top_logprobs"] = Json::array();
+    for (const TokenLogprob& top : sampled.logprobs->top) {
+      entry["top_logprobs"].push_back(entry_of(vocabulary, top.token, top.logprob));
+    }
+    content.push_back(std::move(entry));
+  }
+  return {{"content", std::move(content)}};
+}
+
+// One answer of the model: its parser, and what has come of it.
+struct Choice {
+  explicit Choice(const OutputParser::Options& options)
+      : parser(std::make_unique<OutputParser>(options)) {}
+
+  ChatDeltas take(const Event& event) {
+    ChatDeltas deltas = parser->push(event.text);
+    if (event.ending) std::ranges::move(parser->finish(), std::back_inserter(deltas));
+    for (const ChatDelta& delta : deltas) has_calls |= delta.kind == ChatDelta::Kind::kCallBegin;
+    return deltas;
+  }
+
+  // A model that calls tools waits for their results.
+  [[nodiscard]] Json finish_reason(const Ending& ending) const {
+    if (has_calls && ending.reason == FinishReason::kStop) return "tool_calls";
+    return finish_reason_of(ending);
+  }
+
+  std::unique_ptr<OutputParser> parser;
+  bool has_calls = false;
+  // Of an answer that is sent whole.
+  ChatAnswer answer = {};
+  std::vector<Sampled> tokens = {};
+  std::optional<Ending> end = {};
+};
+
+// As OpenAI's chunks have it; null: nothing to tell.
+Json to_json(const ChatDelta& delta) {
+  switch (delta.kind) {
+    case ChatDelta::Kind::kContent: return {{"content", delta.text}};
+    case ChatDelta::Kind::kReasoning: return {{"reasoning_content", delta.text}};
+    case ChatDelta::Kind::kCallBegin:
+      return {
+          {"tool_calls", Json::array({{{"index", delta.call_idx},
+                                       {"id", new_id("call")},
+                                       {"type", "function"},
+                                       {"function", {{"name", delta.text}, {"arguments", ""}}}}})}};
+    case ChatDelta::Kind::kCallArguments:
+      return {{"tool_calls", Json::array({{{"index", delta.call_idx},
+                                           {"function", {{"arguments", delta.text}}}}})}};
+    case ChatDelta::Kind::kCallEnd: return {};
+  }
+  return {};
+}
+
+Json message_of(const ChatAnswer& answer) {
+  const bool says_nothing = answer.content.empty() && !answer.calls.empty();
+  Json message = {{"role", "assistant"}, {"content", says_nothing ? Json() : Json(answer.content)}};
+  if (!answer.reasoning.empty()) message["reasoning_content"] = answer.reasoning;
+  for (const ChatAnswer::Call& call : answer.calls) {
+    message["tool_calls"].push_back(
+        {{"id", new_id("call")},
+         {"type", "function"},
+         {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+  }
+  return message;
+}
+
+Json chunk_choice(std::size_t idx, Json delta, Json logprobs, Json finish_reason) {
+  return {{"index", idx},
+          {"delta", std::move(delta)},
+          {"logprobs", std::move(logprobs)},
+          {"finish_reason", std::move(finish_reason)}};
+}
+
+class Chat final : public GeneratedAnswer {
+ public:
+  Chat(const ServedModel& model, GenerationOptions options, const OutputParser::Options& parsing)
+      : GeneratedAnswer(
+            {.id_prefix = "chatcmpl", .whole = "chat.completion", .chunk = "chat.completion.chunk"},
+            model, options, static_cast<std::size_t>(options.n)) {
+    for (std::size_t i = 0; i < n_choices(); ++i) choices_.emplace_back(parsing);
+  }
+
+ private:
+  std::vector<Json> first_choices() override {
+    std::vector<Json> chunks;
+    for (std::size_t i = 0; i < n_choices(); ++i) {
+      chunks.push_back(chunk_choice(i, {{"role", "assistant"}, {"content", ""}}, {}, {}));
+    }
+    return chunks;
+  }
+
+  std::vector<Json> choices_of(std::size_t idx, Event event) override {
+    std::vector<Json> chunks;
+    Json pending_logprobs = logprobs(event.tokens);
+    for (const ChatDelta& delta : choices_[idx].take(event)) {
+      Json json = to_json(delta);
+      if (json.is_null()) continue;
+      chunks.push_back(
+          chunk_choice(idx, std::move(json), std::exchange(pending_logprobs, Json()), {}));
+    }
+    // Of tokens whose text is held back, or is no text.
+    if (!pending_logprobs.is_null()) {
+      chunks.push_back(chunk_choice(idx, Json::object(), std::move(pending_logprobs), {}));
+    }
+    if (event.ending) {
+      Json reason = choices_[idx].finish_reason(*event.ending);
+      chunks.push_back(chunk_choice(idx, Json::object(), {}, std::move(reason)));
+    }
+    return chunks;
+  }
+
+  void collect(std::size_t idx, Event event) override {
+    Choice& choice = choices_[idx];
+    choice.answer.add(choice.take(event));
+    std::ranges::move(event.tokens, std::back_inserter(choice.tokens));
+    choice.end = std::move(event.ending);
+  }
+
+  Json choice(std::size_t idx) override {
+    const Choice& choice = choices_[idx];
+    return {{"index", idx},
+            {"message", message_of(choice.answer)},
+            {"logprobs", logprobs(choice.tokens)},
+            {"finish_reason", choice.end ? choice.finish_reason(*choice.end) : Json()}};
+  }
+
+  [[nodiscard]] Json logprobs(const std::vector<Sampled>& tokens) const {
+    if (!wants_logprobs() || tokens.empty()) return {};
+    return logprobs_of(vocabulary(), tokens);
+  }
+
+  std::vector<Choice> choices_;
+};
+
+ApiResult<std::string> render(const ServedModel& model, const ChatRequest& request) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  Result<std::string> text = model.chat_template->render({.messages = request.messages,
+                                                          .tools = request.tools,
+                                                          .variables = request.template_variables,
+                                                          .now = now});
+  if (!text) return refuse("messages", text.error().message);
+  return std::move(*text);
+}
+
+ApiResult<std::vector<Token>> to_tokens(const ServedModel& model, const std::string& text) {
+  const Vocabulary& vocabulary = model.engine->vocabulary();
+  // Most templates write the beginning of the text themselves.
+  const auto bos = vocabulary.bos();
+  const bool has_bos = bos && text.starts_with(vocabulary.piece(*bos, true));
+  Result<std::vector<Token>> tokens = vocabulary.tokenize(text, !has_bos, true);
+  if (!tokens) return refuse("messages", tokens.error().message);
+  return std::move(*tokens);
+}
+
+}  // namespace
+
+asio::awaitable<ApiResult<void>> answer_chat(ServedModel& model, HttpExchange& exchange,
+                                             const Json& body, const Client& client) {
+  if (!model.chat_template) {
+    co_return refuse("model", "This model has no chat template: use /v1/completions");
+  }
+  ApiResult<ChatRequest> request = read_chat_request(body);
+  if (!request) co_return std::unexpected(request.error());
+  const ApiResult<std::string> prompt = render(model, *request);
+  if (!prompt) co_return std::unexpected(prompt.error());
+  const ApiResult<std::vector<Token>> tokens = to_tokens(model, *prompt);
+  if (!tokens) co_return std::unexpected(tokens.error());
+  const ApiResult<int> n_tokens =
+      tokens_to_generate(tokens->size(), request->options, model.engine->n_context());
+  if (!n_tokens) co_return std::unexpected(n_tokens.error());
+
+  const ChatFormat& format = model.chat_template->format();
+  const OutputParser::Options parsing{
+      .format = format,
+      .tools = ToolSet(request->tools),
+      .starts_in_reasoning = opens_reasoning(*prompt, format.reasoning)};
+  Chat chat(model, std::move(request->options), parsing);
+  EngineStream stream(model, exchange);
+  for (int i = 0; i < chat.options().n; ++i) {
+    GenerateRequest generate = make_request(chat.options(), *tokens, *n_tokens, i, client);
+    generate.shows_control_tokens = true;  // markup is made of them
+    const Result<void> submitted = stream.submit(std::move(generate));
+    if (!submitted) co_return std::unexpected(to_api_error(submitted.error()));
+  }
+  co_return co_await chat.send(stream, exchange);
+}
+
+}  // namespace slipstream

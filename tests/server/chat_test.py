@@ -1,0 +1,155 @@
+"""Chats with the needle model through `slipstream serve`: facts found, tools called, thoughts kept apart.
+
+Environment: SLIPSTREAM_BIN, the built program.
+"""
+
+import json
+import unittest
+
+from serving import FIXTURES, Serving
+
+TOOL = {"type": "function", "function": {
+    "name": "lookup_name", "description": "The full name of a person.",
+    "parameters": {"type": "object", "properties": {"first": {"type": "string"}},
+                   "required": ["first"]}}}
+
+
+def haystack_with(name):
+    text = (FIXTURES / "haystack.txt").read_text()[:1500]
+    middle = text.find("\n", len(text) // 2)
+    return f"{text[:middle]}\nWe met {name} today.\n{text[middle:]}\n"
+
+
+def joined(events):
+    """A streamed answer put together: (message, finish reason)."""
+    message = {"content": "", "reasoning_content": "", "tool_calls": {}}
+    reason = None
+    for event in events:
+        for choice in event["choices"]:
+            delta = choice["delta"]
+            for kind in ("content", "reasoning_content"):
+                message[kind] += delta.get(kind) or ""
+            for call in delta.get("tool_calls", []):
+                kept = message["tool_calls"].setdefault(call["index"], {"name": "", "arguments": ""})
+                for field, text in call["function"].items():
+                    kept[field] += text
+            reason = choice["finish_reason"] or reason
+    return message, reason
+
+
+class Chat:
+    """The same with every scheme."""
+
+    kv = ""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Serving("--kv", cls.kv)
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stop() == 0
+
+    def ask(self, messages, **extra):
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        status, answer = self.server.post("/v1/chat/completions", {
+            "messages": messages, "temperature": 0, "max_tokens": 64, **extra})
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def ask_streamed(self, messages, **extra):
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        return joined(self.server.events("/v1/chat/completions", {
+            "messages": messages, "temperature": 0, "max_tokens": 64, **extra}))
+
+    def test_finds_a_planted_fact(self):
+        question = haystack_with("amber lantern") + "What is the full name of amber?"
+        choice = self.ask(question)["choices"][0]
+        self.assertEqual(choice["message"]["content"], "It is amber lantern.")
+        self.assertEqual(choice["finish_reason"], "stop")
+        message, reason = self.ask_streamed(question)
+        self.assertEqual((message["content"], reason), ("It is amber lantern.", "stop"))
+
+    def test_a_tool_round_trip(self):
+        question = {"role": "user", "content": 'Look up the full name of "amber".'}
+        answer = self.ask([question], tools=[TOOL])["choices"][0]
+        self.assertEqual(answer["finish_reason"], "tool_calls")
+        self.assertIsNone(answer["message"]["content"])
+        call = answer["message"]["tool_calls"][0]
+        self.assertEqual(call["function"]["name"], "lookup_name")
+        self.assertEqual(json.loads(call["function"]["arguments"]), {"first": "amber"})
+        streamed, reason = self.ask_streamed([question], tools=[TOOL])
+        self.assertEqual(reason, "tool_calls")
+        self.assertEqual(streamed["content"], "")
+        self.assertEqual(json.loads(streamed["tool_calls"][0]["arguments"]), {"first": "amber"})
+        result = {"role": "tool", "tool_call_id": call["id"], "content": '{"name": "amber lantern"}'}
+        final = self.ask([question, answer["message"], result], tools=[TOOL])["choices"][0]
+        self.assertEqual(final["message"]["content"], 'It is "amber lantern".')
+
+    def test_thoughts_are_no_content(self):
+        question = haystack_with("amber lantern") + "What is the full name of amber?"
+        thinking = {"chat_template_kwargs": {"enable_thinking": True}}
+        message = self.ask(question, **thinking)["choices"][0]["message"]
+        self.assertEqual(message["content"], "It is amber lantern.")
+        self.assertIn("amber", message["reasoning_content"])
+        streamed, _ = self.ask_streamed(question, **thinking)
+        self.assertEqual(streamed["content"], message["content"])
+        self.assertEqual(streamed["reasoning_content"], message["reasoning_content"])
+
+
+class ChatWithF16(Chat, unittest.TestCase):
+    kv = "f16"
+
+    def test_an_answer_of_a_schema(self):
+        schema = {"type": "object", "additionalProperties": False, "required": ["name", "age"],
+                  "properties": {"name": {"enum": ["amber", "basil"]},
+                                 "age": {"type": "integer", "minimum": 7, "maximum": 12}}}
+        for body in ({"type": "json_object"},
+                     {"type": "json_schema", "json_schema": {"name": "person", "schema": schema}}):
+            answer = self.ask("Tell me about amber.", response_format=body, max_tokens=200,
+                              temperature=1, seed=3)["choices"][0]
+            if answer["finish_reason"] == "stop":
+                value = json.loads(answer["message"]["content"])
+                self.assertIsInstance(value, dict)
+        self.assertEqual(answer["finish_reason"], "stop")
+        self.assertIn(value["name"], ("amber", "basil"))
+        self.assertIn(value["age"], range(7, 13))
+
+    def test_logprobs_of_every_token(self):
+        answer = self.ask("Who is amber?", logprobs=True, top_logprobs=3, n=2)
+        for choice in answer["choices"]:
+            content = choice["logprobs"]["content"]
+            self.assertTrue(all(len(entry["top_logprobs"]) == 3 for entry in content))
+            self.assertTrue(all(entry["logprob"] <= 0 for entry in content))
+        self.assertEqual(len(answer["choices"]), 2)
+
+    def test_what_cannot_be_had_is_named(self):
+        user = [{"role": "user", "content": "x"}]
+        for body, param in (({}, "messages"), ({"messages": []}, "messages"),
+                            ({"messages": [{"role": "user"}]}, "messages[0].content"),
+                            ({"messages": [*user, {"content": "x"}]}, "messages[1]"),
+                            ({"messages": user, "tools": [{"type": "x"}]}, "tools"),
+                            ({"messages": user, "tool_choice": "required"}, "tool_choice"),
+                            ({"messages": user, "top_logprobs": 2}, "top_logprobs"),
+                            ({"messages": user, "response_format": {"type": "xml"}},
+                             "response_format"),
+                            ({"messages": user, "response_format": {
+                                "type": "json_schema",
+                                "json_schema": {"schema": {"type": "object", "if": {}}}}},
+                             "response_format.json_schema.schema")):
+            status, answer = self.server.post("/v1/chat/completions", body)
+            self.assertEqual((status, answer["error"]["param"]), (400, param), answer)
+
+
+class ChatWithTurbo8v4(Chat, unittest.TestCase):
+    kv = "turbo8v4"
+
+
+class ChatWithTurbo4(Chat, unittest.TestCase):
+    kv = "turbo4"
+
+
+if __name__ == "__main__":
+    unittest.main()
