@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/llama_log.h"
+#include "engine/own_thread.h"
 
 namespace slipstream {
 namespace {
@@ -57,8 +58,11 @@ Result<std::vector<float>> Embedder::embed(std::span<const Token> tokens) {
   const MutexLock lock(mutex_);
   llama_memory_clear(llama_get_memory(context_.get()), true);
   std::vector<Token> copy(tokens.begin(), tokens.end());
-  const int status = llama_decode(
-      context_.get(), llama_batch_get_one(copy.data(), static_cast<std::int32_t>(copy.size())));
+  int status = 0;
+  on_own_thread([&]() SLIP_TSA(no_thread_safety_analysis) {
+    status = llama_decode(context_.get(),
+                          llama_batch_get_one(copy.data(), static_cast<std::int32_t>(copy.size())));
+  });
   const float* pooled = status == 0 ? llama_get_embeddings_seq(context_.get(), 0) : nullptr;
   if (pooled == nullptr) {
     return fail(Code::kUnsupported,

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "engine/llama_log.h"
 #include "engine/memory/kv_scheme.h"
+#include "engine/own_thread.h"
 
 namespace slipstream {
 namespace {
@@ -114,11 +115,14 @@ Result<Model> Model::load(const ModelOptions& options) {
   params.progress_callback = report_progress;
   params.progress_callback_user_data = const_cast<std::function<bool(float)>*>(&progress);
 
-  llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));
+  llama_model_ptr model;
+  std::string failure;
+  on_own_thread([&] {  // weights are repacked with OpenMP
+    model.reset(llama_model_load_from_file(options.path.c_str(), params));
+    if (model == nullptr) failure = because(std::format("cannot load {}", options.path.string()));
+  });
   if (was_cancelled) return fail(Code::kCancelled, "loading was given up");
-  if (model == nullptr) {
-    return fail(Code::kUnsupported, because(std::format("cannot load {}", options.path.string())));
-  }
+  if (model == nullptr) return fail(Code::kUnsupported, std::move(failure));
   llama_context_ptr context(llama_init_from_model(model.get(), context_params(options, *scheme)));
   if (context == nullptr) {
     return fail(Code::kOutOfMemory, because(std::format("no context of {} tokens with {} KV",

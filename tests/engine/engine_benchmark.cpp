@@ -97,7 +97,6 @@ class Bench {
                                        .n_step_tokens_max = 512,
                                        .n_outputs_max = 1,
                                        .n_threads = options.n_threads,
-                                       .embeddings = false,
                                        .on_progress = {}});
     if (!model) throw std::runtime_error(model.error().message);
     auto engine = Engine::start(std::move(*model), {.runner = runner,

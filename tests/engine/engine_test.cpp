@@ -26,7 +26,6 @@ ModelOptions options_of(const std::string& path, const std::string& kv, int n_ce
           .n_step_tokens_max = 256,
           .n_outputs_max = 64,
           .n_threads = 1,
-          .embeddings = false,
           .on_progress = {}};
 }
 

@@ -23,6 +23,10 @@ constexpr std::size_t kKeptMin = 1;
 
 std::size_t index(Token token) { return static_cast<std::size_t>(token); }
 
+Token first_with(std::span<const float> logits, float value) {
+  return static_cast<Token>(std::ranges::find(logits, value) - logits.begin());
+}
+
 llama_sampler* new_chain() {
   llama_sampler_chain_params params = llama_sampler_chain_default_params();
   params.no_perf = true;
@@ -145,17 +149,12 @@ void Sampler::remember(Token token) {
 
 Result<Sampled> Sampler::sample(std::span<const float> logits) {
   SLIP_CHECK(logits.size() == index(vocabulary_->n_tokens()), "not one logit per token");
-  if (const Result<float> max = checked_max(logits); !max) return std::unexpected(max.error());
-  logits_.assign(logits.begin(), logits.end());
-  for (const LogitBias& entry : biases_) logits_[index(entry.token)] += entry.bias;
-  adjust_by_history();
-
-  Result<Token> token = choose();
-  if (token && grammar_) {
-    const Result<bool> accepted = grammar_->accept(*token, vocabulary_->pieces());
-    if (!accepted) return std::unexpected(accepted.error());
-    if (!*accepted) token = choose_allowed(*grammar_);
-  }
+  const Result<float> max = checked_max(logits);
+  if (!max) return std::unexpected(max.error());
+  // Most greedy answers have nothing that changes logits, and eight sequences copying a large
+  // vocabulary's took a fiftieth of the step.
+  const bool is_plain = !dice_ && biases_.empty() && !history_ && !grammar_;
+  const Result<Token> token = is_plain ? first_with(logits, *max) : choose_adjusted(logits);
   if (!token) return std::unexpected(token.error());
   remember(*token);
 
@@ -166,6 +165,17 @@ Result<Sampled> Sampler::sample(std::span<const float> logits) {
     sampled.logprobs = std::move(*logprobs);
   }
   return sampled;
+}
+
+Result<Token> Sampler::choose_adjusted(std::span<const float> logits) {
+  logits_.assign(logits.begin(), logits.end());
+  for (const LogitBias& entry : biases_) logits_[index(entry.token)] += entry.bias;
+  adjust_by_history();
+  const Result<Token> token = choose();
+  if (!token || !grammar_) return token;
+  const Result<bool> accepted = grammar_->accept(*token, vocabulary_->pieces());
+  if (!accepted) return std::unexpected(accepted.error());
+  return *accepted ? token : choose_allowed(*grammar_);
 }
 
 // Penalties and DRY change only tokens that were there before. Showing them just those gives the
@@ -205,7 +215,7 @@ Result<Token> Sampler::choose_allowed(GrammarMatcher& grammar) {
 Result<Token> Sampler::choose() {
   const Result<float> max = checked_max(logits_);
   if (!max) return fail(Code::kInvalidArgument, "logit_bias leaves no token to choose");
-  if (!dice_) return static_cast<Token>(std::ranges::find(logits_, *max) - logits_.begin());
+  if (!dice_) return first_with(logits_, *max);
   // libllama's typical_p multiplies 0 by infinity where a probability underflows, and with the NaN
   // that makes, it keeps the wrong tokens. These here have less than 1e-34.
   const float floor = prunes_ ? *max - 80 : kBanned;

@@ -68,6 +68,7 @@ class Sampler {
 
   void remember(Token token);
   void adjust_by_history();
+  [[nodiscard]] Result<Token> choose_adjusted(std::span<const float> logits);
   [[nodiscard]] Result<Token> choose();
   [[nodiscard]] Result<Token> choose_allowed(GrammarMatcher& grammar);
 
