@@ -17,12 +17,13 @@ struct KvPlan {
   std::string scheme;
   std::filesystem::path plugin;  // empty for llama.cpp's own types
   int n_context;
-  std::uint64_t kv_bytes =
-      0;  // 0: not known, as is an architecture that the forecast does not know
+  // 0: not known, of an architecture that the forecast does not know.
+  std::uint64_t kv_bytes = 0;
+  std::uint64_t total_bytes = 0;
 };
 
-// kv: "auto" or a scheme. shape.n_ctx: 0 for the default.
+// kv: "auto" or a scheme. shape.n_ctx: 0 for the default. available_bytes: for weights and all.
 [[nodiscard]] Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv,
-                                     ContextShape shape);
+                                     ContextShape shape, std::uint64_t available_bytes);
 
 }  // namespace slipstream

@@ -80,9 +80,29 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
 
 CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
   CLI::App* serve = app.add_subcommand("serve", "Answer OpenAI's API with a model, until stopped");
-  serve->add_option("model", options.model, "A GGUF file")->required()->type_name("MODEL");
-  serve->add_option("--name", options.name,
-                    "What clients call the model (default: the file's name)");
+  serve->add_option("MODEL", options.model, "Loaded at once, and stays")->type_name("GGUF");
+  serve->add_option("--name", options.name, "What clients call MODEL (default: the file's name)");
+  serve
+      ->add_option(
+          "--model", options.models,
+          "One more, that is loaded when a client asks for it; may be given more than once")
+      ->type_name("NAME=PATH");
+  serve
+      ->add_option("--pin", options.pinned,
+                   "The name of a --model that is loaded at once and stays")
+      ->type_name("NAME");
+  serve
+      ->add_option(
+          "--memory", options.memory_bytes_max,
+          "What all models together may take, such as 12GiB; idle ones make room (default: "
+          "what is available at the start)")
+      ->transform(CLI::AsSizeValue(false));
+  serve
+      ->add_option("--idle-timeout", options.idle_seconds_max,
+                   "Seconds after which a --model that nobody uses is unloaded (0: when room is "
+                   "needed)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   serve
       ->add_option("--host", options.host,
                    "The address to listen on; 0.0.0.0 lets other machines in")
@@ -109,6 +129,16 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->add_option("--api-key", options.api_keys,
                    "Only who has one of these keys may ask; may be given more than once")
       ->envname("SLIPSTREAM_API_KEY");
+  serve
+      ->add_option("--allow-host", options.hosts,
+                   "A name under which this server is reached, for requests' Host; on a local "
+                   "address others than localhost are refused")
+      ->type_name("NAME");
+  serve
+      ->add_option("--cors-origin", options.origins,
+                   "An origin whose pages may use this server, such as https://chat.example.org; * "
+                   "for all (default: none)")
+      ->type_name("ORIGIN");
   add_disk_options(*serve, options.kv_disk, options.kv_disk_bytes);
   serve
       ->add_option("--drain-timeout", options.drain_seconds_max,

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <boost/asio/ip/address.hpp>
+#include <ctime>
 #include <format>
 #include <utility>
 
 #include "server/api_keys.h"
+#include "server/browser_guard.h"
 #include "server/metrics.h"
 #include "server/routes/chat.h"
 #include "server/routes/completions.h"
@@ -25,15 +28,24 @@ std::string error_body(int status, std::string_view message) {
   return to_json(ApiError{.status = status, .message = std::string(message)});
 }
 
+BrowserGuardOptions guard_options(const ApiServerOptions& options) {
+  BrowserGuardOptions guard = options.browsers;
+  boost::system::error_code error;
+  const asio::ip::address address = asio::ip::make_address(options.http.host, error);
+  guard.is_local = !error && address.is_loopback();
+  return guard;
+}
+
 }  // namespace
 
 class ApiServer::Impl {
  public:
-  explicit Impl(const ApiServerOptions& options) : options_(options), keys_(options.api_keys) {}
+  explicit Impl(const ApiServerOptions& options)
+      : options_(options), keys_(options.api_keys), guard_(guard_options(options)) {}
 
   ~Impl() {
-    if (http_) http_->stop();  // handlers use the model
-    model_.reset();            // its last events are for handlers that are no more
+    if (http_) http_->stop();  // handlers use the models
+    pool_.reset();             // their last events are for handlers that are no more
   }
 
   Result<void> start() {
@@ -44,10 +56,13 @@ class ApiServer::Impl {
     return {};
   }
 
-  void set_model(std::unique_ptr<ServedModel> model) {
-    model_ = std::move(model);
-    model_->metrics = &metrics_.requests_of(model_->name);
-    ready_ = model_.get();
+  void set_models(ModelPoolOptions models) {
+    pool_ = std::make_unique<ModelPool>(std::move(models), metrics_);
+    models_ = pool_.get();
+  }
+  [[nodiscard]] Result<bool> is_ready() const {
+    const ModelPool* models = models_;
+    return models == nullptr ? false : models->is_ready();
   }
   [[nodiscard]] std::string address() const { return http_->address(); }
   bool drain(std::chrono::milliseconds time_max) {
@@ -94,10 +109,19 @@ class ApiServer::Impl {
   }
 
   Answer dispatch(HttpExchange& exchange) {
+    const HttpRequest& request = exchange.request();
+    const ApiResult<std::string> origin =
+        guard_.check(request[http::field::host], request[http::field::origin]);
+    if (!origin) co_return std::unexpected(origin.error());
+    if (!origin->empty()) {
+      exchange.add_header("Access-Control-Allow-Origin", *origin);
+      exchange.add_header("Vary", "Origin");
+      if (request.method() == http::verb::options) co_return co_await allow_headers(exchange);
+    }
     const std::string_view path = exchange.path();
     const Route* route = find_route(path);
     // Before anything is said about what there is.
-    ApiResult<Client> client = keys_.check(exchange.request()[http::field::authorization]);
+    ApiResult<Client> client = keys_.check(request[http::field::authorization]);
     if (!client && (route == nullptr || !route->is_open)) {
       co_return std::unexpected(client.error());
     }
@@ -105,7 +129,7 @@ class ApiServer::Impl {
       co_return std::unexpected(
           ApiError{.status = 404, .message = std::format("There is no {}", path)});
     }
-    if (exchange.request().method() != route->method) {
+    if (request.method() != route->method) {
       co_return std::unexpected(ApiError{
           .status = 405,
           .message =
@@ -114,25 +138,38 @@ class ApiServer::Impl {
     co_return co_await (this->*route->answer)(exchange, client.value_or(Client{}));
   }
 
+  // A browser asks before it sends what a page made it send.
+  static Answer allow_headers(HttpExchange& exchange) {
+    exchange.add_header("Access-Control-Allow-Methods", "GET, POST");
+    exchange.add_header("Access-Control-Allow-Headers",
+                        "Authorization, Content-Type, X-Request-Id");
+    exchange.add_header("Access-Control-Max-Age", "600");
+    (void)co_await exchange.reply({.status = 204});
+    co_return ApiResult<void>();
+  }
+
   Answer health(HttpExchange& exchange, const Client& /*client*/) {
     (void)co_await exchange.reply({.body = R"({"status":"ok"})"});
     co_return ApiResult<void>();
   }
 
   Answer ready(HttpExchange& exchange, const Client& /*client*/) {
-    if (const auto model = ready_model(); !model) co_return std::unexpected(model.error());
+    if (const auto models = open_models(); !models) co_return std::unexpected(models.error());
+    if (!is_ready().value_or(false)) co_return std::unexpected(still_loading());
     (void)co_await exchange.reply({.body = R"({"status":"ready"})"});
     co_return ApiResult<void>();
   }
 
   Answer models(HttpExchange& exchange, const Client& /*client*/) {
     Json data = Json::array();
-    if (const ServedModel* model = ready_) {
-      data.push_back({{"id", model->name},
-                      {"object", "model"},
-                      {"created", model->created},
-                      {"owned_by", "slipstream"},
-                      {"max_model_len", model->engine->n_context()}});
+    for (const ModelPool::Status& model : list_models()) {
+      Json entry = {{"id", model.name},
+                    {"object", "model"},
+                    {"created", started_},
+                    {"owned_by", "slipstream"},
+                    {"loaded", model.loaded != nullptr}};
+      if (model.loaded) entry["max_model_len"] = model.loaded->engine->n_context();
+      data.push_back(std::move(entry));
     }
     (void)co_await exchange.reply({.body = dump({{"object", "list"}, {"data", std::move(data)}})});
     co_return ApiResult<void>();
@@ -140,11 +177,12 @@ class ApiServer::Impl {
 
   Answer metrics(HttpExchange& exchange, const Client& /*client*/) {
     std::vector<Metrics::EngineReading> engines;
-    if (const ServedModel* model = ready_) {
-      engines.push_back({.model_name = model->name,
-                         .kv_scheme = model->kv_scheme,
-                         .kv_bytes = model->kv_bytes,
-                         .stats = model->engine->stats()});
+    for (const ModelPool::Status& model : list_models()) {
+      if (!model.loaded) continue;
+      engines.push_back({.model_name = model.name,
+                         .kv_scheme = model.loaded->kv_scheme,
+                         .kv_bytes = model.loaded->kv_bytes,
+                         .stats = model.loaded->engine->stats()});
     }
     (void)co_await exchange.reply({.content_type = "text/plain; version=0.0.4; charset=utf-8",
                                    .body = metrics_.text(engines)});
@@ -153,11 +191,15 @@ class ApiServer::Impl {
 
   using BodyRoute = Answer (*)(ServedModel&, HttpExchange&, const Json&, const Client&);
   Answer with_body(HttpExchange& exchange, const Client& client, BodyRoute route) {
-    const ApiResult<ServedModel*> model = ready_model();
-    if (!model) co_return std::unexpected(model.error());
+    const ApiResult<ModelPool*> models = open_models();
+    if (!models) co_return std::unexpected(models.error());
     const ApiResult<Json> body = parse_json(exchange.request().body(), options_.http.limits);
     if (!body) co_return std::unexpected(body.error());
-    if (const auto known = check_model_name(*body, **model); !known) co_return known;
+    JsonFields fields(*body);
+    const std::string name = fields.text("model").value_or("");
+    if (fields.error()) co_return std::unexpected(*fields.error());
+    const ApiResult<ModelPool::Held> model = co_await (*models)->get(name, exchange);
+    if (!model) co_return std::unexpected(model.error());
     co_return co_await route(**model, exchange, *body, client);
   }
 
@@ -177,35 +219,29 @@ class ApiServer::Impl {
     return with_body(exchange, client, answer_detokenize);
   }
 
-  [[nodiscard]] ApiResult<ServedModel*> ready_model() const {
-    ServedModel* model = ready_;
-    if (is_draining_ || model == nullptr) {
-      return std::unexpected(
-          ApiError{.status = 503,
-                   .message = is_draining_ ? "The server is about to end: ask another one"
-                                           : "The model is being loaded: try again soon"});
-    }
-    return model;
+  static ApiError still_loading() {
+    return {.status = 503, .message = "The model is being loaded: try again soon"};
   }
-
-  static ApiResult<void> check_model_name(const Json& body, const ServedModel& model) {
-    JsonFields fields(body);
-    const std::string name = fields.text("model").value_or("");
-    if (fields.error()) return std::unexpected(*fields.error());
-    if (name.empty() || name == model.name) return {};
-    return std::unexpected(ApiError{
-        .status = 404,
-        .message = std::format("The model '{}' does not exist: there is '{}'", name, model.name),
-        .param = "model",
-        .code = "model_not_found"});
+  [[nodiscard]] ApiResult<ModelPool*> open_models() const {
+    ModelPool* models = models_;
+    if (models == nullptr) return std::unexpected(still_loading());
+    if (!is_draining_) return models;
+    return std::unexpected(
+        ApiError{.status = 503, .message = "The server is about to end: ask another one"});
+  }
+  [[nodiscard]] std::vector<ModelPool::Status> list_models() const {
+    const ModelPool* models = models_;
+    return models == nullptr ? std::vector<ModelPool::Status>() : models->list();
   }
 
   const ApiServerOptions options_;
   const ApiKeys keys_;
+  const BrowserGuard guard_;
   std::atomic<bool> is_draining_ = false;
   Metrics metrics_;
-  std::unique_ptr<ServedModel> model_;
-  std::atomic<ServedModel*> ready_ = nullptr;
+  const std::time_t started_ = std::time(nullptr);
+  std::unique_ptr<ModelPool> pool_;
+  std::atomic<ModelPool*> models_ = nullptr;
   std::unique_ptr<HttpServer> http_;
 };
 
@@ -220,9 +256,8 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(const ApiServerOptions& opti
   return std::unique_ptr<ApiServer>(new ApiServer(std::move(impl)));
 }
 
-void ApiServer::set_model(std::unique_ptr<ServedModel> model) {
-  impl_->set_model(std::move(model));
-}
+void ApiServer::set_models(ModelPoolOptions models) { impl_->set_models(std::move(models)); }
+Result<bool> ApiServer::is_ready() const { return impl_->is_ready(); }
 std::string ApiServer::address() const { return impl_->address(); }
 bool ApiServer::drain(std::chrono::milliseconds time_max) { return impl_->drain(time_max); }
 

@@ -7,14 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "server/browser_guard.h"
 #include "server/http/http_server.h"
-#include "server/served_model.h"
+#include "server/model_pool.h"
 
 namespace slipstream {
 
 struct ApiServerOptions {
   HttpOptions http;
   std::vector<std::string> api_keys;  // none: everybody may ask
+  BrowserGuardOptions browsers = {};
 };
 
 class ApiServer {
@@ -25,7 +27,9 @@ class ApiServer {
   ApiServer(const ApiServer&) = delete;
   ApiServer& operator=(const ApiServer&) = delete;
 
-  void set_model(std::unique_ptr<ServedModel> model);
+  void set_models(ModelPoolOptions models);  // once
+  // Whether all models that are to stay are loaded; an error if one could not be.
+  [[nodiscard]] Result<bool> is_ready() const;
   [[nodiscard]] std::string address() const;
   // Takes no more requests and lets those in progress end, until the time is up. Whether all did.
   bool drain(std::chrono::milliseconds time_max);

@@ -3,7 +3,6 @@
 // Threads: thread-safe.
 #pragma once
 
-#include <ctime>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,7 +16,6 @@ namespace slipstream {
 
 struct ServedModel {
   std::string name;
-  std::time_t created;  // when it was loaded
   std::unique_ptr<Engine> engine;
   std::optional<ChatTemplate> chat_template = {};    // none: it is no model for chats
   std::unique_ptr<EmbeddingWorker> embeddings = {};  // none: not asked for

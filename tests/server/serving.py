@@ -22,10 +22,11 @@ NEEDLE_MODEL = str(FIXTURES / "needle-4m.gguf")
 class Serving:
     """A process on a port of its own choice."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, model=NEEDLE_MODEL):
         self.log_file = tempfile.NamedTemporaryFile("w+", suffix=".log")
         self.process = subprocess.Popen(
-            [PROGRAM, "serve", NEEDLE_MODEL, "--port", "0", "--threads", "2", *arguments],
+            [PROGRAM, "serve", *([model] if model else []), "--port", "0", "--threads", "2",
+             *arguments],
             stdout=subprocess.DEVNULL, stderr=self.log_file)
         self.port = int(self.wait_for_line(r"event=serve\.ready .*:(\d+)\n")[1])
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/memory_info.h"
 #include "cli/kv_choice.h"
 #include "cli/progress.h"
 #include "engine/engine.h"
@@ -121,9 +122,12 @@ Result<int> try_run(const Options& options) {
   const steady_clock::time_point started = steady_clock::now();
   const Result<std::string> prompt = read_prompt(options);
   if (!prompt) return std::unexpected(prompt.error());
+  const Result<std::uint64_t> available = available_memory();
+  if (!available) return std::unexpected(available.error());
   const Result<KvPlan> kv = plan_kv(
       options.model, options.kv,
-      {.n_ctx = options.n_context, .n_sequences_max = kRunner.n_sequence_ids(), .n_threads = 1});
+      {.n_ctx = options.n_context, .n_sequences_max = kRunner.n_sequence_ids(), .n_threads = 1},
+      *available);
   if (!kv) return std::unexpected(kv.error());
   Result<Model> model = load(options, *kv);
   if (!model) return std::unexpected(model.error());

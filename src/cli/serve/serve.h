@@ -1,4 +1,4 @@
-// `slipstream serve MODEL`: OpenAI's API on this machine, until SIGINT or SIGTERM.
+// `slipstream serve`: OpenAI's API on this machine, until SIGINT or SIGTERM.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,12 @@
 namespace slipstream::serve {
 
 struct Options {
-  std::string model;
-  std::string name;  // that clients use; empty: the file's
+  std::string model;                   // loaded at once, and stays
+  std::string name;                    // that clients use for it; empty: the file's
+  std::vector<std::string> models;     // NAME=PATH: loaded when they are asked for
+  std::vector<std::string> pinned;     // names of those that are loaded at once, and stay
+  std::uint64_t memory_bytes_max = 0;  // of all models together; 0: what is available at the start
+  int idle_seconds_max = 0;            // after which a model is unloaded; 0: when room is needed
   std::string host = "127.0.0.1";
   std::uint16_t port = 8080;
   std::string kv = "auto";
@@ -21,6 +25,8 @@ struct Options {
   std::string kv_disk;
   std::uint64_t kv_disk_bytes = std::uint64_t{8} << 30;
   std::vector<std::string> api_keys;
+  std::vector<std::string> hosts;    // names of this server, for Host
+  std::vector<std::string> origins;  // of pages that may use it
   int drain_seconds_max = 30;
 };
 

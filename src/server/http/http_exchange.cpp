@@ -34,7 +34,9 @@ http::response<Body> make_response(const HttpRequest& request, const HttpReply& 
 
 HttpExchange::HttpExchange(boost::beast::tcp_stream& stream, const HttpRequest& request,
                            Facts facts)
-    : stream_(stream), request_(request), facts_(std::move(facts)) {}
+    : stream_(stream), request_(request), facts_(std::move(facts)) {
+  add_header("X-Request-Id", facts_.id);
+}
 
 std::string_view HttpExchange::path() const {
   const std::string_view target = request_.target();
@@ -44,7 +46,7 @@ std::string_view HttpExchange::path() const {
 asio::awaitable<bool> HttpExchange::reply(HttpReply reply) {
   SLIP_CHECK(status_ == 0, "a request is answered twice");
   status_ = reply.status;
-  auto response = make_response<http::string_body>(request_, reply, facts_.headers);
+  auto response = make_response<http::string_body>(request_, reply, headers_);
   response.body() = std::move(reply.body);
   response.prepare_payload();
   set_timeout();
@@ -56,7 +58,7 @@ asio::awaitable<bool> HttpExchange::reply(HttpReply reply) {
 asio::awaitable<bool> HttpExchange::begin_stream(HttpReply head) {
   SLIP_CHECK(status_ == 0, "a request is answered twice");
   status_ = head.status;
-  auto response = make_response<http::empty_body>(request_, head, facts_.headers);
+  auto response = make_response<http::empty_body>(request_, head, headers_);
   response.chunked(true);
   http::response_serializer<http::empty_body> serializer(response);
   set_timeout();

@@ -35,8 +35,7 @@ class HttpExchange {
  public:
   // What the server knows and the handler may want.
   struct Facts {
-    std::string id;                   // of the request, from the client or made here
-    std::vector<HttpHeader> headers;  // for every reply
+    std::string id;  // of the request, from the client or made here
     std::chrono::seconds write_time_max;
   };
   HttpExchange(boost::beast::tcp_stream& stream, const HttpRequest& request, Facts facts);
@@ -47,6 +46,10 @@ class HttpExchange {
   [[nodiscard]] std::chrono::steady_clock::time_point arrived() const { return arrived_; }
   [[nodiscard]] boost::asio::any_io_executor executor() { return stream_.get_executor(); }
 
+  // To the answer, whatever it will be.
+  void add_header(std::string name, std::string value) {
+    headers_.emplace_back(std::move(name), std::move(value));
+  }
   boost::asio::awaitable<bool> reply(HttpReply reply);
   boost::asio::awaitable<bool> begin_stream(HttpReply head);
   boost::asio::awaitable<bool> send(std::string_view bytes);
@@ -75,6 +78,7 @@ class HttpExchange {
   const HttpRequest& request_;
   const Facts facts_;
   const std::chrono::steady_clock::time_point arrived_ = std::chrono::steady_clock::now();
+  std::vector<HttpHeader> headers_ = {};
   int status_ = 0;
   std::size_t n_bytes_ = 0;
   bool is_answered_ = false;  // to the end

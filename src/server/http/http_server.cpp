@@ -230,9 +230,7 @@ class HttpServer::Impl {
     [[nodiscard]] HttpExchange::Facts facts_for(const HttpRequest& request) const {
       std::string id(request["X-Request-Id"]);
       if (!is_request_id(id)) id = server_.next_id();
-      return {.id = id,
-              .headers = {{"X-Request-Id", id}},
-              .write_time_max = server_.options_.write_time_max};
+      return {.id = id, .write_time_max = server_.options_.write_time_max};
     }
 
     Impl& server_;

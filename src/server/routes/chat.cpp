@@ -47,6 +47,7 @@ struct Choice {
     ChatDeltas deltas = parser->push(event.text);
     if (event.ending) std::ranges::move(parser->finish(), std::back_inserter(deltas));
     for (const ChatDelta& delta : deltas) has_calls |= delta.kind == ChatDelta::Kind::kCallBegin;
+    has_said_something |= !deltas.empty();
     return deltas;
   }
 
@@ -58,6 +59,7 @@ struct Choice {
 
   std::unique_ptr<OutputParser> parser;
   bool has_calls = false;
+  bool has_said_something = false;
   // Of an answer that is sent whole.
   ChatAnswer answer = {};
   std::vector<Sampled> tokens = {};
@@ -103,6 +105,11 @@ Json chunk_choice(std::size_t idx, Json delta, Json logprobs, Json finish_reason
           {"finish_reason", std::move(finish_reason)}};
 }
 
+// An empty answer looks like a failure of the client's or of ours.
+void note_silence(const Choice& choice, Json& json) {
+  if (!choice.has_said_something) json["notice"] = "The model ended its answer without a word";
+}
+
 class Chat final : public GeneratedAnswer {
  public:
   Chat(const ServedModel& model, GenerationOptions options, const OutputParser::Options& parsing)
@@ -137,6 +144,7 @@ class Chat final : public GeneratedAnswer {
     if (event.ending) {
       Json reason = choices_[idx].finish_reason(*event.ending);
       chunks.push_back(chunk_choice(idx, Json::object(), {}, std::move(reason)));
+      note_silence(choices_[idx], chunks.back());
     }
     return chunks;
   }
@@ -150,10 +158,12 @@ class Chat final : public GeneratedAnswer {
 
   Json choice(std::size_t idx) override {
     const Choice& choice = choices_[idx];
-    return {{"index", idx},
-            {"message", message_of(choice.answer)},
-            {"logprobs", logprobs(choice.tokens)},
-            {"finish_reason", choice.end ? choice.finish_reason(*choice.end) : Json()}};
+    Json json = {{"index", idx},
+                 {"message", message_of(choice.answer)},
+                 {"logprobs", logprobs(choice.tokens)},
+                 {"finish_reason", choice.end ? choice.finish_reason(*choice.end) : Json()}};
+    note_silence(choice, json);
+    return json;
   }
 
   [[nodiscard]] Json logprobs(const std::vector<Sampled>& tokens) const {

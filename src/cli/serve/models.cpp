@@ -1,0 +1,148 @@
+#include "cli/serve/models.h"
+
+#include <llama.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <format>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "base/memory_info.h"
+#include "cli/kv_choice.h"
+
+namespace slipstream::serve {
+namespace {
+
+struct Named {
+  std::string name;
+  std::string path;
+  bool is_pinned;
+};
+
+Result<std::vector<Named>> named_models(const Options& options) {
+  std::vector<Named> models;
+  if (!options.model.empty()) {
+    const std::string stem = std::filesystem::path(options.model).stem();
+    models.push_back({options.name.empty() ? stem : options.name, options.model, true});
+  }
+  for (const std::string& text : options.models) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
+      return fail(Code::kInvalidArgument,
+                  std::format("--model wants NAME=PATH, and '{}' is not that", text));
+    }
+    models.push_back({text.substr(0, equals), text.substr(equals + 1), false});
+  }
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const auto rest = std::span(models).subspan(i + 1);
+    if (std::ranges::contains(rest, models[i].name, &Named::name)) {
+      return fail(Code::kInvalidArgument,
+                  std::format("two models have the name '{}'", models[i].name));
+    }
+  }
+  for (const std::string& name : options.pinned) {
+    const auto model = std::ranges::find(models, name, &Named::name);
+    if (model == models.end()) {
+      return fail(Code::kInvalidArgument, std::format("--pin {}: no model has that name", name));
+    }
+    model->is_pinned = true;
+  }
+  if (models.empty()) {
+    return fail(Code::kInvalidArgument, "which model? Give a GGUF file, or --model NAME=PATH");
+  }
+  return models;
+}
+
+RunnerOptions runner_options(const Options& options) {
+  return {.n_sequences_max = options.n_parallel, .n_prefixes_max = 128};
+}
+
+// The model's own. One that cannot be read is said, and costs chats, not the server.
+std::optional<ChatTemplate> read_chat_template(const Engine& engine) {
+  const char* source = llama_model_chat_template(engine.model(), nullptr);
+  if (source == nullptr) return std::nullopt;
+  const Vocabulary& vocabulary = engine.vocabulary();
+  const auto text_of = [&](std::optional<Token> token) {
+    return token ? vocabulary.piece(*token, true) : std::string();
+  };
+  Result<ChatTemplate> created =
+      ChatTemplate::create(source, text_of(vocabulary.bos()), text_of(vocabulary.eos()));
+  if (created) return std::move(*created);
+  log::warn("serve.chat_template", {{"error", created.error().message}});
+  return std::nullopt;
+}
+
+Result<std::unique_ptr<EmbeddingWorker>> make_embeddings(const Options& options, Engine& engine) {
+  if (options.n_embedding_tokens_max == 0) return nullptr;
+  Result<std::unique_ptr<Embedder>> embedder =
+      Embedder::create(engine.model(), options.n_embedding_tokens_max, options.n_threads);
+  if (!embedder) return std::unexpected(embedder.error());
+  return std::make_unique<EmbeddingWorker>(std::move(*embedder));
+}
+
+Result<std::unique_ptr<ServedModel>> load(const Options& options, const Named& named,
+                                          const KvPlan& kv, const std::stop_token& stop) {
+  const RunnerOptions runner = runner_options(options);
+  Result<Model> model = Model::load({.path = named.path,
+                                     .kv = kv.scheme,
+                                     .plugin = kv.plugin,
+                                     .n_cells = kv.n_context,
+                                     .n_sequences_max = runner.n_sequence_ids(),
+                                     .n_threads = options.n_threads,
+                                     .on_progress = [&](float) { return !stop.stop_requested(); }});
+  if (!model) return std::unexpected(model.error());
+  // A directory belongs to one model at a time.
+  const std::filesystem::path disk = options.kv_disk;
+  const bool shares_disk = !disk.empty() && !options.models.empty();
+  Result<std::unique_ptr<Engine>> engine =
+      Engine::start(std::move(*model), {.runner = runner,
+                                        .n_requests_max = options.n_queue,
+                                        .disk_directory = shares_disk ? disk / named.name : disk,
+                                        .disk_bytes_max = options.kv_disk_bytes});
+  if (!engine) return std::unexpected(engine.error());
+  Result<std::unique_ptr<EmbeddingWorker>> embeddings = make_embeddings(options, **engine);
+  if (!embeddings) return std::unexpected(embeddings.error());
+  log::info("serve.model", {{"name", named.name},
+                            {"path", named.path},
+                            {"kv", kv.scheme},
+                            {"context", (*engine)->n_context()}});
+  std::optional<ChatTemplate> chat_template = read_chat_template(**engine);
+  return std::make_unique<ServedModel>(ServedModel{.name = named.name,
+                                                   .engine = std::move(*engine),
+                                                   .chat_template = std::move(chat_template),
+                                                   .embeddings = std::move(*embeddings),
+                                                   .kv_scheme = kv.scheme,
+                                                   .kv_bytes = kv.kv_bytes});
+}
+
+}  // namespace
+
+Result<ModelPoolOptions> models_to_serve(const Options& options) {
+  const Result<std::vector<Named>> models = named_models(options);
+  if (!models) return std::unexpected(models.error());
+  const Result<std::uint64_t> available = available_memory();
+  if (!available) return std::unexpected(available.error());
+  ModelPoolOptions pool{
+      .models = {},
+      .bytes_max = options.memory_bytes_max == 0 ? *available : options.memory_bytes_max,
+      .idle_time_max = std::chrono::seconds(options.idle_seconds_max)};
+  for (const Named& model : *models) {
+    const Result<KvPlan> kv = plan_kv(model.path, options.kv,
+                                      {.n_ctx = options.n_context,
+                                       .n_sequences_max = runner_options(options).n_sequence_ids(),
+                                       .n_threads = 1},
+                                      pool.bytes_max);
+    if (!kv) return std::unexpected(kv.error());
+    pool.models.push_back({.name = model.name,
+                           .bytes = kv->total_bytes,
+                           .is_pinned = model.is_pinned,
+                           .load = [options, model, kv = *kv](const std::stop_token& stop) {
+                             return load(options, model, kv, stop);
+                           }});
+  }
+  return pool;
+}
+
+}  // namespace slipstream::serve

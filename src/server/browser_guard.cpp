@@ -1,0 +1,53 @@
+#include "server/browser_guard.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/beast/core/string.hpp>
+#include <format>
+
+namespace slipstream {
+namespace {
+
+// "[::1]:8080" and "localhost:8080" without the port.
+std::string_view name_of(std::string_view host) {
+  const std::size_t end = host.starts_with('[') ? host.find(']') : host.find(':');
+  if (end == std::string_view::npos) return host;
+  return host.substr(0, host.starts_with('[') ? end + 1 : end);
+}
+
+bool contains_name(const auto& names, std::string_view name) {
+  return std::ranges::any_of(
+      names, [name](std::string_view other) { return boost::beast::iequals(other, name); });
+}
+
+}  // namespace
+
+bool BrowserGuard::knows_host(std::string_view host) const {
+  constexpr std::array<std::string_view, 3> kLocal = {"localhost", "127.0.0.1", "[::1]"};
+  const std::string_view name = name_of(host);
+  if (contains_name(options_.hosts, name)) return true;
+  return options_.is_local ? contains_name(kLocal, name) : options_.hosts.empty();
+}
+
+ApiResult<std::string> BrowserGuard::check(std::string_view host, std::string_view origin) const {
+  if (!host.empty() && !knows_host(host)) {
+    return std::unexpected(ApiError{
+        .status = 403,
+        .message = std::format("This server does not answer to the name '{}': --allow-host adds it",
+                               name_of(host))});
+  }
+  if (origin.empty()) return std::string();
+  const std::size_t scheme_end = origin.find("://");
+  const bool is_own = scheme_end != std::string_view::npos &&
+                      boost::beast::iequals(origin.substr(scheme_end + 3), host);
+  if (is_own) return std::string();
+  if (std::ranges::contains(options_.origins, "*") || contains_name(options_.origins, origin)) {
+    return std::string(origin);
+  }
+  return std::unexpected(ApiError{
+      .status = 403,
+      .message =
+          std::format("Pages of {} may not use this server: --cors-origin allows them", origin)});
+}
+
+}  // namespace slipstream

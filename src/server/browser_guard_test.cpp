@@ -1,0 +1,45 @@
+#include "server/browser_guard.h"
+
+#include <gtest/gtest.h>
+
+namespace slipstream {
+namespace {
+
+constexpr std::string_view kHost = "localhost:8080";
+
+TEST(BrowserGuard, ALocalServerAnswersToLocalNamesOnly) {
+  const BrowserGuard guard({});
+  for (const std::string_view host :
+       {"localhost", "LocalHost:8080", "127.0.0.1:1", "[::1]:8080", "[::1]", ""}) {
+    EXPECT_TRUE(guard.check(host, "").has_value()) << host;
+  }
+  for (const std::string_view host : {"evil.example", "evil.example:8080", "localhost.evil.example",
+                                      "127.0.0.2", "[::2]", "[::1", "localhost@evil"}) {
+    const auto checked = guard.check(host, "");
+    ASSERT_FALSE(checked.has_value()) << host;
+    EXPECT_EQ(checked.error().status, 403);
+  }
+}
+
+TEST(BrowserGuard, AServerForOthersAnswersToItsNamesIfItHasAny) {
+  EXPECT_TRUE(BrowserGuard({.is_local = false}).check("llm.example:8080", "").has_value());
+  const BrowserGuard named({.is_local = false, .hosts = {"llm.example"}});
+  EXPECT_TRUE(named.check("LLM.example:8080", "").has_value());
+  EXPECT_FALSE(named.check("other.example", "").has_value());
+  EXPECT_TRUE(BrowserGuard({.hosts = {"llm.example"}}).check("llm.example", "").has_value());
+}
+
+TEST(BrowserGuard, PagesOfOtherOriginsAreRefusedUnlessAllowed) {
+  const BrowserGuard guard({.origins = {"https://chat.example"}});
+  EXPECT_EQ(guard.check(kHost, "http://localhost:8080"), "") << "its own page";
+  EXPECT_EQ(guard.check(kHost, "https://chat.example"), "https://chat.example");
+  for (const std::string_view origin :
+       {"http://chat.example", "https://chat.example.evil", "null", "http://localhost:8081", "x"}) {
+    EXPECT_FALSE(guard.check(kHost, origin).has_value()) << origin;
+  }
+  EXPECT_EQ(BrowserGuard({.origins = {"*"}}).check(kHost, "https://any.example"),
+            "https://any.example");
+}
+
+}  // namespace
+}  // namespace slipstream

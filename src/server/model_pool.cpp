@@ -1,0 +1,196 @@
+#include "server/model_pool.h"
+
+#include <algorithm>
+#include <format>
+#include <utility>
+
+#include "base/format_bytes.h"
+#include "base/log.h"
+
+namespace slipstream {
+
+namespace asio = boost::asio;
+
+ModelPool::ModelPool(ModelPoolOptions options, Metrics& metrics)
+    : bytes_max_(options.bytes_max), idle_time_max_(options.idle_time_max), metrics_(metrics) {
+  {
+    const MutexLock lock(mutex_);
+    for (PooledModel& model : options.models) {
+      const bool is_wanted = model.is_pinned;
+      entries_.push_back({.model = std::move(model), .is_wanted = is_wanted});
+    }
+  }
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+ModelPool::~ModelPool() = default;
+
+ModelPool::Entry* ModelPool::find(std::string_view name) {
+  if (name.empty()) return &entries_.front();
+  const auto entry = std::ranges::find(
+      entries_, name, [](const Entry& e) -> std::string_view { return e.model.name; });
+  return entry == entries_.end() ? nullptr : &*entry;
+}
+
+ApiError ModelPool::unknown(std::string_view name) const {
+  std::string names;
+  for (const Entry& entry : entries_) {
+    names += std::format("{}'{}'", names.empty() ? "" : ", ", entry.model.name);
+  }
+  return {.status = 404,
+          .message = std::format("The model '{}' does not exist: there is {}", name, names),
+          .param = "model",
+          .code = "model_not_found"};
+}
+
+asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string_view name,
+                                                           HttpExchange& exchange) {
+  const auto signal = std::make_shared<Signal>(exchange.executor());
+  bool has_asked = false;
+  while (true) {
+    {
+      const MutexLock lock(mutex_);
+      Entry* entry = find(name);
+      if (entry == nullptr) co_return std::unexpected(unknown(name));
+      entry->last_used = Clock::now();
+      if (entry->loaded) co_return entry->loaded;
+      if (has_asked && !entry->is_wanted && entry->error) {
+        co_return std::unexpected(
+            ApiError{.status = 503,
+                     .message = std::format("The model '{}' cannot be used now: {}",
+                                            entry->model.name, entry->error->message),
+                     .param = "model"});
+      }
+      entry->is_wanted = true;
+      entry->waiting.push_back(signal);
+    }
+    has_asked = true;
+    has_work_.notify_one();
+    if (!co_await exchange.wait(*signal)) {
+      co_return std::unexpected(ApiError{.status = 499, .message = "the client has gone"});
+    }
+  }
+}
+
+Result<bool> ModelPool::is_ready() const {
+  const MutexLock lock(mutex_);
+  for (const Entry& entry : entries_) {
+    if (!entry.model.is_pinned || entry.loaded) continue;
+    if (entry.error && !entry.is_wanted) return std::unexpected(*entry.error);
+    return false;
+  }
+  return true;
+}
+
+std::vector<ModelPool::Status> ModelPool::list() const {
+  const MutexLock lock(mutex_);
+  std::vector<Status> statuses;
+  for (const Entry& entry : entries_) {
+    statuses.push_back({.name = entry.model.name, .loaded = entry.loaded});
+  }
+  return statuses;
+}
+
+void ModelPool::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    Entry* wanted = nullptr;
+    {
+      const MutexLock lock(mutex_);
+      const auto entry = std::ranges::find(entries_, true, &Entry::is_wanted);
+      if (entry != entries_.end()) wanted = &*entry;
+    }
+    if (wanted != nullptr) {
+      load(*wanted, stop);
+    } else {
+      unload_idle();
+      wait_for_work(stop);
+    }
+  }
+}
+
+void ModelPool::wait_for_work(const std::stop_token& stop) {
+  constexpr std::chrono::seconds kLookAgain{1};  // for idle ones
+  const MutexLock lock(mutex_);
+  const auto has_work = [this]() SLIP_TSA(no_thread_safety_analysis) {
+    return std::ranges::contains(entries_, true, &Entry::is_wanted);
+  };
+  if (idle_time_max_.count() == 0) {
+    has_work_.wait(mutex_, stop, has_work);
+  } else {
+    has_work_.wait_for(mutex_, stop, kLookAgain, has_work);
+  }
+}
+
+void ModelPool::unload_idle() {
+  if (idle_time_max_.count() == 0) return;
+  while (true) {
+    Held unloaded;  // destroyed without the lock: it takes a while
+    {
+      const MutexLock lock(mutex_);
+      Entry* entry = least_recently_used_idle();
+      if (entry == nullptr || Clock::now() - entry->last_used < idle_time_max_) return;
+      log::info("serve.unload", {{"model", entry->model.name}, {"why", "idle"}});
+      unloaded = std::exchange(entry->loaded, nullptr);
+    }
+  }
+}
+
+void ModelPool::load(Entry& entry, const std::stop_token& stop) {
+  const Result<void> has_room = make_room(entry);
+  settle(entry, has_room ? entry.model.load(stop) : std::unexpected(has_room.error()));
+}
+
+Result<void> ModelPool::make_room(const Entry& entry) {
+  while (true) {
+    Held unloaded;
+    const MutexLock lock(mutex_);
+    if (bytes_loaded() + entry.model.bytes <= bytes_max_) return {};
+    Entry* idle = least_recently_used_idle();
+    if (idle == nullptr) {
+      return fail(Code::kOverloaded,
+                  std::format("it needs {}, and {} of the {} that models may take are in use",
+                              format_bytes(entry.model.bytes), format_bytes(bytes_loaded()),
+                              format_bytes(bytes_max_)));
+    }
+    log::info("serve.unload", {{"model", idle->model.name}, {"why", "room"}});
+    unloaded = std::exchange(idle->loaded, nullptr);
+  }
+}
+
+void ModelPool::settle(Entry& entry, Result<std::unique_ptr<ServedModel>> loaded) {
+  std::vector<std::shared_ptr<Signal>> waiting;
+  {
+    const MutexLock lock(mutex_);
+    entry.is_wanted = false;
+    entry.last_used = Clock::now();
+    if (loaded) {
+      entry.error.reset();
+      entry.loaded = std::move(*loaded);
+      entry.loaded->metrics = &metrics_.requests_of(entry.model.name);
+      log::info("serve.load", {{"model", entry.model.name}});
+    } else {
+      entry.error = loaded.error();
+      log::warn("serve.load", {{"model", entry.model.name}, {"error", loaded.error().message}});
+    }
+    waiting.swap(entry.waiting);
+  }
+  for (const std::shared_ptr<Signal>& signal : waiting) signal->notify();
+}
+
+// Nobody can take hold of it meanwhile: get() needs the lock too.
+ModelPool::Entry* ModelPool::least_recently_used_idle() {
+  Entry* oldest = nullptr;
+  for (Entry& entry : entries_) {
+    if (!entry.loaded || entry.model.is_pinned || entry.loaded.use_count() > 1) continue;
+    if (oldest == nullptr || entry.last_used < oldest->last_used) oldest = &entry;
+  }
+  return oldest;
+}
+
+std::uint64_t ModelPool::bytes_loaded() const {
+  std::uint64_t bytes = 0;
+  for (const Entry& entry : entries_) bytes += entry.loaded ? entry.model.bytes : 0;
+  return bytes;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,94 @@
+// ModelPool: the models that clients can name. Pinned ones are loaded at once and stay; others are
+// loaded when they are asked for, and make room again when they are not.
+//
+// Whoever uses a model holds it, and what is held is never unloaded. Where a model does not fit
+// beside those that are loaded, idle ones go, least recently used first; where that is not enough,
+// the request is told to come back. One model is loaded at a time, on a thread of the pool's own.
+//
+// Threads: thread-safe; get() is awaited on the handler's executor. Errors: ApiErrors: 404 for an
+// unknown name, 503 where it cannot be had now.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "server/api/api_error.h"
+#include "server/http/http_exchange.h"
+#include "server/served_model.h"
+
+namespace slipstream {
+
+struct PooledModel {
+  std::string name;
+  std::uint64_t bytes = 0;  // that it will take, as forecast
+  bool is_pinned = false;
+  // On the pool's thread; gives up when it is stopped.
+  std::function<Result<std::unique_ptr<ServedModel>>(const std::stop_token&)> load;
+};
+
+struct ModelPoolOptions {
+  std::vector<PooledModel> models;  // the first is meant where no name is given
+  std::uint64_t bytes_max = UINT64_MAX;
+  std::chrono::seconds idle_time_max{0};  // after which one is unloaded; 0: when room is needed
+};
+
+class ModelPool {
+ public:
+  ModelPool(ModelPoolOptions options, Metrics& metrics);
+  ~ModelPool();
+  ModelPool(const ModelPool&) = delete;
+  ModelPool& operator=(const ModelPool&) = delete;
+
+  using Held = std::shared_ptr<ServedModel>;
+  // Waits while it is loaded.
+  boost::asio::awaitable<ApiResult<Held>> get(std::string_view name, HttpExchange& exchange);
+
+  // Whether all pinned ones are loaded; an error if one could not be.
+  [[nodiscard]] Result<bool> is_ready() const;
+
+  struct Status {
+    std::string name;
+    Held loaded;  // null: it is not
+  };
+  [[nodiscard]] std::vector<Status> list() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Entry {
+    PooledModel model;
+    Held loaded = {};
+    bool is_wanted = false;
+    std::optional<Error> error = {};  // of the last time it was loaded
+    Clock::time_point last_used = {};
+    std::vector<std::shared_ptr<Signal>> waiting = {};
+  };
+
+  [[nodiscard]] Entry* find(std::string_view name) SLIP_TSA(requires_capability(mutex_));
+  [[nodiscard]] ApiError unknown(std::string_view name) const SLIP_TSA(requires_capability(mutex_));
+  void run(const std::stop_token& stop);
+  void wait_for_work(const std::stop_token& stop);
+  void unload_idle();
+  void load(Entry& entry, const std::stop_token& stop);
+  [[nodiscard]] Result<void> make_room(const Entry& entry);
+  void settle(Entry& entry, Result<std::unique_ptr<ServedModel>> loaded);
+  [[nodiscard]] Entry* least_recently_used_idle() SLIP_TSA(requires_capability(mutex_));
+  [[nodiscard]] std::uint64_t bytes_loaded() const SLIP_TSA(requires_capability(mutex_));
+
+  const std::uint64_t bytes_max_;
+  const std::chrono::seconds idle_time_max_;
+  Metrics& metrics_;
+  mutable Mutex mutex_;
+  std::condition_variable_any has_work_;
+  std::vector<Entry> entries_ SLIP_GUARDED_BY(mutex_);  // never moved
+
+  std::jthread thread_;  // last: it uses everything above
+};
+
+}  // namespace slipstream

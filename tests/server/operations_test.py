@@ -1,0 +1,200 @@
+"""`slipstream serve` as its operator meets it: metrics, several models, browsers, the service manager.
+
+Environment: SLIPSTREAM_BIN, the built program.
+"""
+
+import base64
+import math
+import os
+import socket
+import struct
+import tempfile
+import threading
+import time
+import unittest
+
+from serving import NEEDLE_MODEL, Serving
+
+GREEDY = {"prompt": "Once upon a time", "max_tokens": 12, "temperature": 0}
+CHAT = {"messages": [{"role": "user", "content": "Who is amber?"}], "max_tokens": 8}
+
+
+def value(text, name, **labels):
+    """Of a metric in Prometheus's text format."""
+    for line in text.splitlines():
+        if line.startswith(name + "{") and all(f'{k}="{v}"' in line for k, v in labels.items()):
+            return float(line.rsplit(" ", 1)[1])
+    raise AssertionError(f"no {name} {labels} in\n{text}")
+
+
+class Metrics(unittest.TestCase):
+    def test_requests_and_the_engine_are_counted(self):
+        server = Serving("--name", "needle", "--kv", "turbo4")
+        try:
+            prompt = "We met amber lantern today. " * 40
+            for _ in range(2):
+                server.post("/v1/completions", {**GREEDY, "prompt": prompt})
+            server.events("/v1/chat/completions", CHAT)
+            server.post("/v1/nothing", {})
+            status, text, headers = server.ask("GET", "/metrics")
+            self.assertEqual(status, 200)
+            self.assertTrue(headers["Content-Type"].startswith("text/plain; version=0.0.4"))
+            of = {"model_name": "needle"}
+            # The engine counts down after the last event, just before it waits.
+            end = time.monotonic() + 10
+            while value(server.ask("GET", "/metrics")[1], "vllm:num_requests_running", **of):
+                self.assertLess(time.monotonic(), end)
+            text = server.ask("GET", "/metrics")[1]
+            self.assertEqual(value(text, "vllm:num_requests_waiting", **of), 0)
+            self.assertEqual(value(text, "vllm:generation_tokens_total", **of), 12 + 12 + 8)
+            self.assertGreater(value(text, "vllm:prefix_cache_hits_total", **of), 200)
+            self.assertGreater(value(text, "vllm:prefix_cache_queries_total", **of),
+                               value(text, "vllm:prefix_cache_hits_total", **of))
+            self.assertEqual(value(text, "vllm:time_to_first_token_seconds_count", **of), 3)
+            self.assertEqual(value(text, "vllm:inter_token_latency_seconds_count", **of),
+                             11 + 11 + 7)
+            self.assertEqual(value(text, "vllm:e2e_request_latency_seconds_count", **of), 3)
+            self.assertEqual(
+                value(text, "vllm:request_success_total", finished_reason="length", **of), 3)
+            self.assertGreater(
+                value(text, "slipstream:kv_cache_bytes", kv_scheme="turbo4", **of), 1 << 20)
+            self.assertEqual(value(text, "slipstream:http_requests_total",
+                                   path="/v1/completions", status="200"), 2)
+            self.assertEqual(
+                value(text, "slipstream:http_requests_total", path="other", status="404"), 1)
+        finally:
+            self.assertEqual(server.stop(), 0)
+
+
+class Embeddings(unittest.TestCase):
+    def test_vectors_are_of_length_one_and_of_their_text(self):
+        server = Serving("--embeddings", "256")
+        try:
+            status, answer = server.post("/v1/embeddings", {"input": ["amber", "lantern", "amber"]})
+            self.assertEqual(status, 200, answer)
+            vectors = [entry["embedding"] for entry in answer["data"]]
+            self.assertAlmostEqual(math.hypot(*vectors[0]), 1, places=4)
+            self.assertEqual(vectors[0], vectors[2])
+            self.assertNotEqual(vectors[0], vectors[1])
+            self.assertEqual(answer["usage"]["prompt_tokens"], answer["usage"]["total_tokens"])
+            _, packed = server.post("/v1/embeddings",
+                                    {"input": "amber", "encoding_format": "base64"})
+            raw = base64.b64decode(packed["data"][0]["embedding"])
+            self.assertEqual(len(raw), 4 * len(vectors[0]))
+            for ours, theirs in zip(struct.unpack(f"<{len(vectors[0])}f", raw), vectors[0]):
+                self.assertAlmostEqual(ours, theirs, places=6)
+            for body, param in (({}, "input"), ({"input": []}, "input"), ({"input": 5}, "input"),
+                                ({"input": "word " * 500}, "input"),
+                                ({"input": "x", "encoding_format": "hex"}, "encoding_format"),
+                                ({"input": "x", "dimensions": 3}, "dimensions")):
+                status, answer = server.post("/v1/embeddings", body)
+                self.assertEqual((status, answer["error"]["param"]), (400, param), answer)
+        finally:
+            self.assertEqual(server.stop(), 0)
+
+    def test_without_the_flag_it_says_which(self):
+        server = Serving()
+        try:
+            status, answer = server.post("/v1/embeddings", {"input": "x"})
+            self.assertEqual(status, 400)
+            self.assertIn("--embeddings", answer["error"]["message"])
+        finally:
+            self.assertEqual(server.stop(), 0)
+
+
+class SeveralModels(unittest.TestCase):
+    """The needle model under several names; each counts as a model of its own."""
+
+    def serve(self, *arguments):
+        server = Serving("--kv", "turbo4", "--ctx", "2048", *arguments, model=None)
+        self.addCleanup(server.stop)
+        return server
+
+    def loaded(self, server):
+        _, models, _ = server.ask("GET", "/v1/models")
+        return {model["id"] for model in models["data"] if model["loaded"]}
+
+    def test_loaded_when_asked_for_and_unloaded_for_room(self):
+        server = self.serve("--model", f"a={NEEDLE_MODEL}", "--model", f"b={NEEDLE_MODEL}",
+                            "--memory", "50MiB")
+        self.assertEqual(self.loaded(server), set())
+        for name in ("a", "b", "a"):
+            status, answer = server.post("/v1/completions", {**GREEDY, "model": name})
+            self.assertEqual((status, answer["model"]), (200, name), answer)
+            self.assertEqual(self.loaded(server), {name}, "only one fits")
+        status, answer = server.post("/v1/completions", {**GREEDY, "model": "c"})
+        self.assertEqual((status, answer["error"]["code"]), (404, "model_not_found"))
+        self.assertIn("'a', 'b'", answer["error"]["message"])
+
+    def test_a_model_in_use_stays_and_the_other_is_told_to_wait(self):
+        server = self.serve("--model", f"a={NEEDLE_MODEL}", "--model", f"b={NEEDLE_MODEL}",
+                            "--memory", "50MiB")
+        answers = []
+        long = {**GREEDY, "model": "a", "max_tokens": 1900, "ignore_eos": True}
+        busy = threading.Thread(target=lambda: answers.append(server.post("/v1/completions", long)))
+        busy.start()
+        server.wait_for_line("event=serve.load .*model=a")
+        status, answer, headers = server.ask("POST", "/v1/completions", {**GREEDY, "model": "b"})
+        self.assertEqual((status, headers["Retry-After"]), (503, "1"), answer)
+        busy.join()
+        self.assertEqual(answers[0][1]["usage"]["completion_tokens"], 1900)
+        self.assertEqual(server.post("/v1/completions", {**GREEDY, "model": "b"})[0], 200)
+
+    def test_pinned_ones_are_loaded_at_once_and_idle_ones_go(self):
+        server = self.serve("--model", f"a={NEEDLE_MODEL}", "--model", f"b={NEEDLE_MODEL}",
+                            "--pin", "a", "--idle-timeout", "1")
+        self.assertEqual(self.loaded(server), {"a"})
+        server.post("/v1/completions", {**GREEDY, "model": "b"})
+        self.assertEqual(self.loaded(server), {"a", "b"})
+        server.wait_for_line("event=serve.unload .*model=b")
+        self.assertEqual(self.loaded(server), {"a"})
+
+    def test_many_who_ask_at_once_load_once(self):
+        server = self.serve("--model", f"a={NEEDLE_MODEL}")
+        statuses = []
+        asking = [threading.Thread(target=lambda: statuses.append(
+            server.post("/v1/completions", GREEDY)[0])) for _ in range(16)]
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join()
+        self.assertEqual(statuses, [200] * 16)
+        self.assertEqual(server.log().count("event=serve.load "), 1)
+
+
+class Browsers(unittest.TestCase):
+    def test_pages_of_strangers_are_refused(self):
+        server = Serving("--cors-origin", "https://chat.example")
+        self.addCleanup(server.stop)
+        post = lambda **headers: server.ask("POST", "/v1/completions", GREEDY, headers)  # noqa: E731
+        self.assertEqual(post(Host="evil.example")[0], 403)
+        self.assertEqual(post(Origin="https://evil.example")[0], 403)
+        self.assertEqual(post(Origin=f"http://127.0.0.1:{server.port}")[0], 200)
+        status, _, headers = post(Origin="https://chat.example")
+        self.assertEqual((status, headers["Access-Control-Allow-Origin"]),
+                         (200, "https://chat.example"))
+        status, _, headers = server.ask("OPTIONS", "/v1/completions", None,
+                                        {"Origin": "https://chat.example"})
+        self.assertEqual(status, 204)
+        self.assertIn("Authorization", headers["Access-Control-Allow-Headers"])
+
+
+class ServiceManager(unittest.TestCase):
+    def test_is_told_of_the_start_and_the_end(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+            path = os.path.join(folder, "notify")
+            listener.bind(path)
+            listener.settimeout(30)
+            os.environ["NOTIFY_SOCKET"] = path
+            try:
+                server = Serving()
+            finally:
+                del os.environ["NOTIFY_SOCKET"]
+            self.assertEqual(listener.recv(100), b"READY=1")
+            self.assertEqual(server.stop(), 0)
+            self.assertEqual(listener.recv(100), b"STOPPING=1")
+
+
+if __name__ == "__main__":
+    unittest.main()
