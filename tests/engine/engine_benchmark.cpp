@@ -7,6 +7,7 @@
 //   aggregate  --sequences generate --tokens each, behind prompts of --depth (all different)
 //   stall      4 sequences generate; then a prompt of --depth comes in
 //   prefix     a prompt of --depth three times: new, while the first still generates, and later
+//   latency    1,000 prompts of --depth, one after the other: the time to the first token of each
 //   restart    a prompt of --depth twice, with a restart in between and --disk to keep it
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -81,6 +82,7 @@ class Bench {
     if (options_.scenario == "stall") return stall();
     if (options_.scenario == "prefix") return prefix();
     if (options_.scenario == "restart") return restart();
+    if (options_.scenario == "latency") return latency();
     throw std::runtime_error("no scenario " + options_.scenario);
   }
 
@@ -225,6 +227,20 @@ class Bench {
     engine_->cancel(id);
     first.wait_end();
     again("later");
+  }
+
+  void latency() {
+    std::vector<double> latencies;
+    for (unsigned i = 0; i < 1000; ++i) {
+      Timeline timeline;
+      const Clock::time_point asked = Clock::now();
+      (void)ask(timeline, options_.n_depth, 1, i);
+      timeline.wait_end();
+      latencies.push_back(seconds(timeline.times().front() - asked));
+    }
+    std::ranges::sort(latencies);
+    std::printf("latency depth=%d p50=%.3f ms p99=%.3f ms\n", options_.n_depth,
+                latencies[500] * 1e3, latencies[990] * 1e3);
   }
 
   void restart() {
