@@ -208,7 +208,7 @@ asio::awaitable<ApiResult<void>> answer_chat(ServedModel& model, HttpExchange& e
   const ApiResult<std::vector<Token>> tokens = to_tokens(model, *prompt);
   if (!tokens) co_return std::unexpected(tokens.error());
   const ApiResult<int> n_tokens =
-      tokens_to_generate(tokens->size(), request->options, model.engine->n_context());
+      tokens_to_generate("messages", tokens->size(), request->options, model.engine->n_context());
   if (!n_tokens) co_return std::unexpected(n_tokens.error());
 
   const ChatFormat& format = model.chat_template->format();

@@ -130,7 +130,7 @@ asio::awaitable<ApiResult<void>> answer_completion(ServedModel& model, HttpExcha
   for (std::size_t i = 0; i < answer.n_choices(); ++i) {
     const std::vector<Token>& prompt = answer.prompt(i);
     const ApiResult<int> n_tokens =
-        tokens_to_generate(prompt.size(), options, model.engine->n_context());
+        tokens_to_generate("prompt", prompt.size(), options, model.engine->n_context());
     if (!n_tokens) co_return std::unexpected(n_tokens.error());
     GenerateRequest generate =
         make_request(options, prompt, *n_tokens, static_cast<int>(i) % options.n, client);

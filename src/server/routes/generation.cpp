@@ -14,8 +14,8 @@ ApiResult<std::vector<Token>> to_tokens(const Vocabulary& vocabulary, const std:
   return std::move(*tokens);
 }
 
-ApiResult<int> tokens_to_generate(std::size_t n_prompt, const GenerationOptions& options,
-                                  int n_context) {
+ApiResult<int> tokens_to_generate(const std::string& param, std::size_t n_prompt,
+                                  const GenerationOptions& options, int n_context) {
   const auto n_used = static_cast<std::int64_t>(n_prompt);
   const std::int64_t n_left = n_context - n_used;
   const std::int64_t n_asked = options.max_tokens.value_or(1);
@@ -24,7 +24,7 @@ ApiResult<int> tokens_to_generate(std::size_t n_prompt, const GenerationOptions&
         .message = std::format("This model's maximum context length is {} tokens. However, you "
                                "requested {} tokens ({} in the prompt, {} in the completion).",
                                n_context, n_used + n_asked, n_used, n_asked),
-        .param = options.max_tokens ? "max_tokens" : "prompt",
+        .param = n_left < 1 ? param : "max_tokens",
         .code = "context_length_exceeded"});
   }
   return static_cast<int>(options.max_tokens.value_or(static_cast<int>(n_left)));

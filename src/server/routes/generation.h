@@ -26,8 +26,8 @@ struct Client {
                                                       const Prompt& prompt);
 
 // As many tokens as were asked for, or as fit; a prompt that leaves no room, or less than was asked
-// for, is context_length_exceeded.
-[[nodiscard]] ApiResult<int> tokens_to_generate(std::size_t n_prompt,
+// for, is context_length_exceeded. `param` is the prompt's field in the request.
+[[nodiscard]] ApiResult<int> tokens_to_generate(const std::string& param, std::size_t n_prompt,
                                                 const GenerationOptions& options, int n_context);
 
 // Of several answers to one prompt, each has its own seed, and the first the one that was given.

@@ -21,10 +21,16 @@ test('what does not fit is a BadRequestError with both numbers', async () => {
 });
 
 test('its code is context_length_exceeded', OWN_CODES, async () => {
-  const error = await errorOf(client.chat.completions.create(greedy(haystack.repeat(12))),
-    OpenAI.BadRequestError);
-  assert.equal(error.code, 'context_length_exceeded');
-  assert.equal(error.type, 'invalid_request_error');
+  const long = haystack.repeat(12);
+  const chat = (body) => client.chat.completions.create(body);
+  for (const [ask, param] of [
+    [() => chat(greedy(long)), 'messages'],
+    [() => chat({ ...greedy('x'), max_tokens: N_CONTEXT }), 'max_tokens'],
+    [() => client.completions.create({ model: MODEL, prompt: long }), 'prompt']]) {
+    const { code, type, param: named } = await errorOf(ask(), OpenAI.BadRequestError);
+    assert.deepEqual([code, type, named],
+      ['context_length_exceeded', 'invalid_request_error', param]);
+  }
 });
 
 test('an unknown model is a NotFoundError', unlessLlamaServer('takes any name'), async () => {
