@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <boost/asio/ip/address.hpp>
+#include <charconv>
 #include <ctime>
 #include <format>
 #include <utility>
@@ -26,6 +27,22 @@ namespace {
 
 std::string error_body(int status, std::string_view message) {
   return to_json(ApiError{.status = status, .message = std::string(message)});
+}
+
+constexpr std::string_view kOneModel = "/v1/models/";  // and its name
+
+// "org%2Fmodel": names have slashes. What is no escape stays.
+std::string without_percents(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned char byte = 0;
+    const bool is_escape =
+        text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(&text[i + 1], &text[i + 1] + 2, byte, 16).ptr == &text[i + 1] + 2;
+    plain += is_escape ? static_cast<char>(byte) : text[i];
+    if (is_escape) i += 2;
+  }
+  return plain;
 }
 
 BrowserGuardOptions guard_options(const ApiServerOptions& options) {
@@ -85,27 +102,29 @@ class ApiServer::Impl {
         Route{http::verb::get, "/ready", &Impl::ready},
         Route{http::verb::get, "/metrics", &Impl::metrics},
         Route{http::verb::get, "/v1/models", &Impl::models},
+        Route{http::verb::get, kOneModel, &Impl::one_model},
         Route{http::verb::post, "/v1/chat/completions", &Impl::chat},
         Route{http::verb::post, "/v1/completions", &Impl::completions},
         Route{http::verb::post, "/v1/embeddings", &Impl::embeddings},
         Route{http::verb::post, "/tokenize", &Impl::tokenize},
         Route{http::verb::post, "/detokenize", &Impl::detokenize},
     };
-    const auto* route = std::ranges::find(kRoutes, path, &Route::path);
+    const std::string_view pattern = path.starts_with(kOneModel) ? kOneModel : path;
+    const auto* route = std::ranges::find(kRoutes, pattern, &Route::path);
     return route == kRoutes.end() ? nullptr : route;
   }
 
   asio::awaitable<void> answer(HttpExchange& exchange) {
     const ApiResult<void> answered = co_await dispatch(exchange);
     if (!answered && exchange.status() == 0) {
-      HttpReply reply{.status = answered.error().status, .body = to_json(answered.error())};
+      HttpReply reply{.status = answered.error().status, .body = slipstream::to_json(answered.error())};
       if (reply.status == 429 || reply.status == 503) {
         reply.headers.emplace_back("Retry-After", "1");
       }
       (void)co_await exchange.reply(std::move(reply));
     }
-    metrics_.count_http(find_route(exchange.path()) == nullptr ? "other" : exchange.path(),
-                        exchange.status());
+    const Route* route = find_route(exchange.path());
+    metrics_.count_http(route == nullptr ? "other" : route->path, exchange.status());
   }
 
   Answer dispatch(HttpExchange& exchange) {
@@ -162,17 +181,33 @@ class ApiServer::Impl {
 
   Answer models(HttpExchange& exchange, const Client& /*client*/) {
     Json data = Json::array();
-    for (const ModelPool::Status& model : list_models()) {
-      Json entry = {{"id", model.name},
-                    {"object", "model"},
-                    {"created", started_},
-                    {"owned_by", "slipstream"},
-                    {"loaded", model.loaded != nullptr}};
-      if (model.loaded) entry["max_model_len"] = model.loaded->engine->n_context();
-      data.push_back(std::move(entry));
-    }
+    for (const ModelPool::Status& model : list_models()) data.push_back(to_json(model));
     (void)co_await exchange.reply({.body = dump({{"object", "list"}, {"data", std::move(data)}})});
     co_return ApiResult<void>();
+  }
+
+  Answer one_model(HttpExchange& exchange, const Client& /*client*/) {
+    const std::string name = without_percents(exchange.path().substr(kOneModel.size()));
+    for (const ModelPool::Status& model : list_models()) {
+      if (model.name != name) continue;
+      (void)co_await exchange.reply({.body = dump(to_json(model))});
+      co_return ApiResult<void>();
+    }
+    co_return std::unexpected(
+        ApiError{.status = 404,
+                 .message = std::format("The model '{}' does not exist", name),
+                 .param = "model",
+                 .code = "model_not_found"});
+  }
+
+  [[nodiscard]] Json to_json(const ModelPool::Status& model) const {
+    Json json = {{"id", model.name},
+                 {"object", "model"},
+                 {"created", started_},
+                 {"owned_by", "slipstream"},
+                 {"loaded", model.loaded != nullptr}};
+    if (model.loaded) json["max_model_len"] = model.loaded->engine->n_context();
+    return json;
   }
 
   Answer metrics(HttpExchange& exchange, const Client& /*client*/) {

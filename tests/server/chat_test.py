@@ -123,6 +123,8 @@ class ChatWithF16(Chat, unittest.TestCase):
             content = choice["logprobs"]["content"]
             self.assertTrue(all(len(entry["top_logprobs"]) == 3 for entry in content))
             self.assertTrue(all(entry["logprob"] <= 0 for entry in content))
+            self.assertEqual("".join(entry["token"] for entry in content),
+                             choice["message"]["content"])
         self.assertEqual(len(answer["choices"]), 2)
 
     def test_what_cannot_be_had_is_named(self):

@@ -86,6 +86,7 @@ class Embeddings(unittest.TestCase):
             for body, param in (({}, "input"), ({"input": []}, "input"), ({"input": 5}, "input"),
                                 ({"input": "word " * 500}, "input"),
                                 ({"input": "x", "encoding_format": "hex"}, "encoding_format"),
+                                ({"input": ""}, "input"),
                                 ({"input": "x", "dimensions": 3}, "dimensions")):
                 status, answer = server.post("/v1/embeddings", body)
                 self.assertEqual((status, answer["error"]["param"]), (400, param), answer)
@@ -122,6 +123,9 @@ class SeveralModels(unittest.TestCase):
             status, answer = server.post("/v1/completions", {**GREEDY, "model": name})
             self.assertEqual((status, answer["model"]), (200, name), answer)
             self.assertEqual(self.loaded(server), {name}, "only one fits")
+        status, model, _ = server.ask("GET", "/v1/models/%61")
+        self.assertEqual((status, model["id"], model["loaded"]), (200, "a", True))
+        self.assertEqual(server.ask("GET", "/v1/models/c")[0], 404)
         status, answer = server.post("/v1/completions", {**GREEDY, "model": "c"})
         self.assertEqual((status, answer["error"]["code"]), (404, "model_not_found"))
         self.assertIn("'a', 'b'", answer["error"]["message"])

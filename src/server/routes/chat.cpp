@@ -27,7 +27,7 @@ Json entry_of(const Vocabulary& vocabulary, Token token, float logprob) {
 Json logprobs_of(const Vocabulary& vocabulary, const std::vector<Sampled>& tokens) {
   Json content = Json::array();
   for (const Sampled& sampled : tokens) {
-    if (!sampled.logprobs) continue;
+    if (!sampled.logprobs || vocabulary.is_end(sampled.token)) continue;  // the end is no content
     Json entry = entry_of(vocabulary, sampled.token, sampled.logprobs->logprob);
     entry["top_logprobs"] = Json::array();
     for (const TokenLogprob& top : sampled.logprobs->top) {
@@ -87,7 +87,9 @@ Json to_json(const ChatDelta& delta) {
 
 Json message_of(const ChatAnswer& answer) {
   const bool says_nothing = answer.content.empty() && !answer.calls.empty();
-  Json message = {{"role", "assistant"}, {"content", says_nothing ? Json() : Json(answer.content)}};
+  Json message = {{"role", "assistant"},
+                  {"content", says_nothing ? Json() : Json(answer.content)},
+                  {"refusal", nullptr}};
   if (!answer.reasoning.empty()) message["reasoning_content"] = answer.reasoning;
   for (const ChatAnswer::Call& call : answer.calls) {
     message["tool_calls"].push_back(

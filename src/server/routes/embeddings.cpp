@@ -56,7 +56,11 @@ asio::awaitable<ApiResult<void>> answer_embeddings(ServedModel& model, HttpExcha
     if (!exchange.is_client_there()) co_return ApiResult<void>();
     n_tokens += input.size();
     const Result<std::vector<float>> vector = co_await model.embeddings->embed(std::move(input));
-    if (!vector) co_return std::unexpected(to_api_error(vector.error()));
+    if (!vector) {
+      ApiError error = to_api_error(vector.error());
+      error.param = "input";
+      co_return std::unexpected(std::move(error));
+    }
     data.push_back(
         {{"object", "embedding"},
          {"index", data.size()},
