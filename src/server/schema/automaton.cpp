@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <format>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/limits.h"
@@ -25,6 +26,19 @@ StateId next_state(const State& state, char32_t code_point) {
   const auto edge = std::ranges::lower_bound(state.edges, code_point, {},
                                              [](const auto& e) { return e.range.last; });
   return edge != state.edges.end() && edge->range.first <= code_point ? edge->to : kNowhere;
+}
+
+Result<std::u32string> code_points_of(std::string_view utf8) {
+  std::u32string all;
+  while (!utf8.empty()) {
+    const Utf8Char character = decode_utf8(utf8);
+    if (character.kind != Utf8Char::Kind::kValid) {
+      return fail(Code::kInvalidArgument, "a text that is not UTF-8");
+    }
+    all += character.code_point;
+    utf8.remove_prefix(character.n_bytes);
+  }
+  return all;
 }
 
 // Two automata walked at once: a state is a pair of states.
@@ -182,14 +196,11 @@ Result<Automaton> Automaton::of_texts(const std::vector<std::string>& texts) {
   std::vector<bool> accepts(1);
   for (const std::string& text : texts) {
     StateId at = 0;
-    for (std::string_view rest = text; !rest.empty();) {
-      const Utf8Char character = decode_utf8(rest);
-      if (character.kind != Utf8Char::Kind::kValid) {
-        return fail(Code::kInvalidArgument, "a name that is not UTF-8");
-      }
-      rest.remove_prefix(character.n_bytes);
+    const Result<std::u32string> code_points = code_points_of(text);
+    if (!code_points) return std::unexpected(code_points.error());
+    for (const char32_t code_point : *code_points) {
       const auto [found, is_new] =
-          next[at].try_emplace(character.code_point, static_cast<StateId>(next.size()));
+          next[at].try_emplace(code_point, static_cast<StateId>(next.size()));
       at = found->second;
       if (!is_new) continue;
       if (next.size() == kLimits.automaton_states_max) return too_many_states();
@@ -204,6 +215,43 @@ Result<Automaton> Automaton::of_texts(const std::vector<std::string>& texts) {
     for (const auto& [code_point, to] : next[i]) {
       states[i].edges.push_back({{code_point, code_point}, to});
     }
+  }
+  return Automaton(std::move(states));
+}
+
+// Knuth, Morris and Pratt: a state is the longest end of the text that begins one of the words.
+Result<Automaton> Automaton::without(const std::vector<std::string>& texts) {
+  std::vector<std::u32string> words;
+  std::map<std::u32string, StateId> ids = {{U"", 0}};
+  std::set<char32_t> letters;
+  for (const std::string& text : texts) {
+    Result<std::u32string> word = code_points_of(text);
+    if (!word) return std::unexpected(word.error());
+    for (std::size_t n = 1; n < word->size(); ++n) {
+      ids.try_emplace(word->substr(0, n), static_cast<StateId>(ids.size()));
+    }
+    letters.insert(word->begin(), word->end());
+    words.push_back(std::move(*word));
+  }
+  if (ids.size() > kLimits.automaton_states_max) return too_many_states();
+  // The others lead back to the start, as does no letter of any word.
+  std::vector<CodePointRange> taken;
+  for (const char32_t letter : letters) taken.push_back({letter, letter});
+  const CodePointSet others = CodePointSet(std::move(taken)).complement();
+  std::vector<State> states(ids.size());
+  for (const auto& [read, id] : ids) {
+    states[id].accepts = true;
+    std::vector<Edge> edges;
+    for (const CodePointRange& range : others.ranges()) edges.push_back({range, 0});
+    for (const char32_t letter : letters) {
+      std::u32string end = read + letter;
+      const auto ends = [&end](const std::u32string& word) { return end.ends_with(word); };
+      if (std::ranges::any_of(words, ends)) continue;
+      while (!ids.contains(end)) end.erase(0, 1);
+      edges.push_back({{letter, letter}, ids[end]});
+    }
+    std::ranges::sort(edges, {}, [](const Edge& edge) { return edge.range.first; });
+    for (const Edge& edge : edges) states[id].add_edge(edge.range, edge.to);
   }
   return Automaton(std::move(states));
 }

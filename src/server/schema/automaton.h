@@ -40,6 +40,8 @@ class Automaton {
   [[nodiscard]] static Result<Automaton> of_length(std::size_t n_min,
                                                    std::optional<std::size_t> n_max);
   [[nodiscard]] static Result<Automaton> of_texts(const std::vector<std::string>& texts);
+  // Texts that contain none of these.
+  [[nodiscard]] static Result<Automaton> without(const std::vector<std::string>& texts);
 
   [[nodiscard]] const std::vector<State>& states() const { return states_; }
   [[nodiscard]] bool empty() const { return !states_[0].accepts && states_[0].edges.empty(); }

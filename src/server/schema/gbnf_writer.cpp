@@ -79,6 +79,12 @@ GbnfItem gbnf_rule(RuleId rule) {
   return item;
 }
 
+GbnfItem gbnf_token(Token token) {
+  GbnfItem item;
+  item.text = std::format("<[{}]>", token);
+  return item;
+}
+
 GbnfItem repeated(GbnfItem item, std::size_t n_min, std::optional<std::size_t> n_max) {
   item.n_min = n_min;
   item.n_max = n_max;
@@ -161,13 +167,14 @@ void GbnfWriter::append(std::string& text, const GbnfSequence& sequence,
   if (is_empty) text += " \"\"";
 }
 
+Error GbnfWriter::too_large() {
+  return {.code = Code::kUnsupported,
+          .message = std::format("needs a grammar of more than {} symbols or {} bytes",
+                                 kLimits.grammar_symbols_max, kLimits.grammar_bytes_max)};
+}
+
 Result<std::string> GbnfWriter::text(RuleId root) const {
-  const auto too_large = [] {
-    return fail(Code::kUnsupported,
-                std::format("needs a grammar of more than {} symbols or {} bytes",
-                            kLimits.grammar_symbols_max, kLimits.grammar_bytes_max));
-  };
-  if (is_full()) return too_large();
+  if (is_full()) return std::unexpected(too_large());
   const std::vector<bool> rules = rules_that_can_end();
   if (!rules[root]) return fail(Code::kInvalidArgument, "no value meets it");
   std::string text = std::format("root ::= {}\n", rules_[root].name);
@@ -180,7 +187,7 @@ Result<std::string> GbnfWriter::text(RuleId root) const {
       append(text, sequence, rules);
     }
     text += '\n';
-    if (text.size() > kLimits.grammar_bytes_max) return too_large();
+    if (text.size() > kLimits.grammar_bytes_max) return std::unexpected(too_large());
   }
   return text;
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/request.h"
 #include "server/schema/code_point_set.h"
 
 namespace slipstream {
@@ -36,6 +37,8 @@ using GbnfSequence = std::vector<GbnfItem>;
 [[nodiscard]] GbnfItem gbnf_literal(std::string_view utf8);
 [[nodiscard]] GbnfItem gbnf_class(const CodePointSet& set);
 [[nodiscard]] GbnfItem gbnf_rule(RuleId rule);
+// This token of the vocabulary and no other, whatever its text.
+[[nodiscard]] GbnfItem gbnf_token(Token token);
 [[nodiscard]] GbnfItem repeated(GbnfItem item, std::size_t n_min, std::optional<std::size_t> n_max);
 
 class GbnfWriter {
@@ -45,6 +48,9 @@ class GbnfWriter {
   void add(RuleId rule, GbnfSequence sequence);
 
   [[nodiscard]] bool is_full() const;
+  [[nodiscard]] static Error too_large();
+  // Whether any text matches the rule.
+  [[nodiscard]] bool can_match(RuleId rule) const { return rules_that_can_end()[rule]; }
   [[nodiscard]] Result<std::string> text(RuleId root) const;
 
  private:

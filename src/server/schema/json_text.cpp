@@ -8,10 +8,7 @@ namespace slipstream {
 namespace {
 
 constexpr char32_t kControlMax = 0x1F;
-
-CodePointSet must_be_escaped() {
-  return CodePointSet({{0, kControlMax}, {'"', '"'}, {'\\', '\\'}});
-}
+constexpr std::string_view kEscapedTag = "u003c";  // what follows the \ of <
 
 struct ShortEscape {
   char32_t character;
@@ -31,6 +28,12 @@ CodePointSet digits() { return CodePointSet({{'0', '9'}}); }
 CodePointSet digits_but_zero() { return CodePointSet({{'1', '9'}}); }
 
 }  // namespace
+
+CodePointSet JsonText::must_be_escaped() const {
+  std::vector<CodePointRange> ranges = {{0, kControlMax}, {'"', '"'}, {'\\', '\\'}};
+  if (tags_ == Tags::kAround) ranges.push_back({'<', '<'});
+  return CodePointSet(std::move(ranges));
+}
 
 GbnfItem JsonText::separator(std::optional<RuleId>& rule, std::string_view mark) {
   if (!rule) {
@@ -99,12 +102,12 @@ GbnfItem JsonText::integer() {
   return gbnf_rule(*integer_);
 }
 
-GbnfItem JsonText::number(const Automaton& texts) { return gbnf_rule(states(texts, false)); }
+GbnfItem JsonText::bare(const Automaton& texts) { return gbnf_rule(states(texts, false)); }
 
 RuleId JsonText::states(const Automaton& texts, bool in_quotes) {
   std::vector<RuleId> rules;
   for (std::size_t i = 0; i < texts.states().size(); ++i) {
-    rules.push_back(writer_.add_rule(in_quotes ? "text" : "digits"));
+    rules.push_back(writer_.add_rule(in_quotes ? "text" : "bare"));
   }
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const Automaton::State& state = texts.states()[i];
@@ -138,13 +141,15 @@ RuleId JsonText::escapes(const CodePointSet& set) {
   const auto [known, is_new] = escapes_.try_emplace(set, 0);
   if (!is_new) return known->second;
   known->second = writer_.add_rule("escape");
+  const bool has_tag = !set.intersection(CodePointSet({{'<', '<'}})).empty();
+  if (has_tag) writer_.add(known->second, {gbnf_literal(kEscapedTag)});
   std::vector<CodePointRange> letters;
   std::array<std::vector<CodePointRange>, 2> last_digits;  // of \u000x and \u001x
   for (const CodePointRange& range : set.ranges()) {
     for (char32_t c = range.first; c <= range.last; ++c) {
       if (const std::optional<char32_t> letter = short_escape(c)) {
         letters.push_back({*letter, *letter});
-      } else {
+      } else if (c != '<') {
         const char32_t digit = U"0123456789abcdef"[c % 16];
         last_digits.at(c / 16).push_back({digit, digit});
       }
@@ -174,17 +179,27 @@ void JsonText::append_literal(GbnfSequence& sequence, const Json& value) {
     for (auto member = value.begin(); member != value.end(); ++member) {
       if (!std::exchange(is_first, false)) sequence.push_back(comma());
       if (value.is_object()) {
-        sequence.push_back(gbnf_literal(Json(member.key()).dump()));
+        sequence.push_back(key(member.key()));
         sequence.push_back(colon());
       }
       append_literal(sequence, *member);
     }
     sequence.push_back(gbnf_literal(value.is_array() ? "]" : "}"));
-  } else if (value.is_number()) {
-    sequence.push_back(gbnf_literal(number_text(value)));
   } else {
-    sequence.push_back(gbnf_literal(value.dump()));
+    sequence.push_back(scalar(value));
   }
+}
+
+GbnfItem JsonText::key(const std::string& name) const { return scalar(name); }
+
+GbnfItem JsonText::scalar(const Json& value) const {
+  if (value.is_number()) return gbnf_literal(number_text(value));
+  std::string text = value.dump();
+  if (tags_ == Tags::kNone) return gbnf_literal(text);
+  for (std::size_t at = 0; (at = text.find('<', at)) != text.npos; ++at) {
+    text.replace(at, 1, "\\" + std::string(kEscapedTag));
+  }
+  return gbnf_literal(text);
 }
 
 }  // namespace slipstream

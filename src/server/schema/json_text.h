@@ -5,6 +5,8 @@
 //   - in strings, every character as itself, but escaped where JSON demands it: \" and \\, then
 //     \b \f \n \r \t and otherwise \u00xx with small letters. So equal strings are equal texts.
 //
+// Inside of a format with tags a string must not look like one: there < is escaped too.
+//
 // Threads: thread-compatible. Errors: none; see GbnfWriter::is_full().
 #pragma once
 
@@ -19,7 +21,8 @@ namespace slipstream {
 
 class JsonText {
  public:
-  explicit JsonText(GbnfWriter& writer) : writer_(writer) {}
+  enum class Tags { kNone, kAround };
+  explicit JsonText(GbnfWriter& writer, Tags tags = Tags::kNone) : writer_(writer), tags_(tags) {}
 
   [[nodiscard]] GbnfItem comma() { return separator(comma_, ","); }
   [[nodiscard]] GbnfItem colon() { return separator(colon_, ":"); }
@@ -29,12 +32,19 @@ class JsonText {
   // Any number, any integer; and numbers with these texts.
   [[nodiscard]] GbnfItem number();
   [[nodiscard]] GbnfItem integer();
-  [[nodiscard]] GbnfItem number(const Automaton& texts);
+  [[nodiscard]] GbnfItem number(const Automaton& texts) { return bare(texts); }
+  // These texts as they are, without quotes or escapes.
+  [[nodiscard]] GbnfItem bare(const Automaton& texts);
+  // This key of an object.
+  [[nodiscard]] GbnfItem key(const std::string& name) const;
   // This very value.
   [[nodiscard]] GbnfSequence literal(const Json& value);
 
  private:
   [[nodiscard]] GbnfItem separator(std::optional<RuleId>& rule, std::string_view mark);
+  [[nodiscard]] CodePointSet must_be_escaped() const;
+  // A string, number or word.
+  [[nodiscard]] GbnfItem scalar(const Json& value) const;
   [[nodiscard]] RuleId any_character();
   // One character of the set inside quotes: one sequence, or two where some must be escaped.
   [[nodiscard]] std::vector<GbnfSequence> character(const CodePointSet& set);
@@ -45,6 +55,7 @@ class JsonText {
   void append_literal(GbnfSequence& sequence, const Json& value);
 
   GbnfWriter& writer_;
+  const Tags tags_;
   std::optional<RuleId> comma_;
   std::optional<RuleId> colon_;
   std::optional<RuleId> number_;

@@ -10,19 +10,20 @@ namespace {
 
 // members(i, n): what may follow once the first i properties were passed and n members written.
 //
-//   members(i, n) ::= "," key-i ":" value-i members(i+1, n+1) | members(i+1, n)   if optional
-//   members(last, n) ::= "," other-key ":" other-value members(last, n+1) | "}"
+//   members(i, n) ::= "," member-i members(i+1, n+1) | members(i+1, n)   if optional
+//   members(last, n) ::= "," other-member members(last, n+1) | "}"
 //
 // n is counted no further than it matters: to 1 for the comma, to the minimum, or the maximum.
 class MemberRules {
  public:
-  MemberRules(const ObjectRules& object, GbnfWriter& writer, JsonText& text)
-      : object_(object), writer_(writer), text_(text) {
+  MemberRules(const ObjectRules& object, GbnfWriter& writer) : object_(object), writer_(writer) {
     n_counted_ = std::max<std::size_t>({1, object.count.n_min, object.count.n_max.value_or(0)});
   }
 
   void run(RuleId rule) {
-    writer_.add(rule, {gbnf_literal("{"), gbnf_rule(members({0, 0}))});
+    GbnfSequence start = object_.marks.open;
+    start.push_back(gbnf_rule(members({0, 0})));
+    writer_.add(rule, std::move(start));
     while (!todo_.empty() && !writer_.is_full()) {
       const auto [place, members_rule] = todo_.back();
       todo_.pop_back();
@@ -38,7 +39,9 @@ class MemberRules {
       for (const ObjectRules::Property& other : object_.others) {
         add_member(members_rule, place, other, place.n_passed);
       }
-      if (place.n_written >= object_.count.n_min) writer_.add(members_rule, {gbnf_literal("}")});
+      if (place.n_written < object_.count.n_min) continue;
+      const ObjectMarks& marks = object_.marks;
+      writer_.add(members_rule, place.n_written == 0 ? marks.close_empty : marks.close);
     }
   }
 
@@ -61,11 +64,8 @@ class MemberRules {
   void add_member(RuleId rule, Place place, const ObjectRules::Property& property,
                   std::size_t n_passed) {
     if (object_.count.n_max && place.n_written >= *object_.count.n_max) return;
-    GbnfSequence sequence;
-    if (place.n_written > 0) sequence.push_back(text_.comma());
-    sequence.push_back(property.key);
-    sequence.push_back(text_.colon());
-    sequence.push_back(property.value);
+    GbnfSequence sequence = place.n_written == 0 ? object_.marks.first : object_.marks.next;
+    sequence.insert(sequence.end(), property.member.begin(), property.member.end());
     const std::size_t n_written = std::min(place.n_written + 1, n_counted_);
     sequence.push_back(gbnf_rule(members({n_passed, n_written})));
     writer_.add(rule, std::move(sequence));
@@ -73,7 +73,6 @@ class MemberRules {
 
   const ObjectRules& object_;
   GbnfWriter& writer_;
-  JsonText& text_;
   std::size_t n_counted_;
   std::map<Place, RuleId> rules_;
   std::vector<std::pair<Place, RuleId>> todo_;
@@ -81,8 +80,15 @@ class MemberRules {
 
 }  // namespace
 
-Result<void> add_object(RuleId rule, const ObjectRules& object, GbnfWriter& writer,
-                        JsonText& text) {
+ObjectMarks json_marks(JsonText& text) {
+  return {.open = {gbnf_literal("{")},
+          .first = {},
+          .next = {text.comma()},
+          .close = {gbnf_literal("}")},
+          .close_empty = {gbnf_literal("}")}};
+}
+
+Result<void> add_object(RuleId rule, const ObjectRules& object, GbnfWriter& writer) {
   const auto n_required = static_cast<std::size_t>(
       std::ranges::count_if(object.properties, &ObjectRules::Property::is_required));
   ObjectRules counted = object;
@@ -97,7 +103,7 @@ Result<void> add_object(RuleId rule, const ObjectRules& object, GbnfWriter& writ
   if (object.others.empty() && counted.count.n_max >= object.properties.size()) {
     counted.count.n_max.reset();
   }
-  MemberRules(counted, writer, text).run(rule);
+  MemberRules(counted, writer).run(rule);
   return {};
 }
 

@@ -1,5 +1,5 @@
 // The rules of one object: named properties in their order, each there or not, then others in any
-// order, so many in all.
+// order, so many in all. What stands between them is JSON's marks, or others.
 //
 // Other keys may repeat in an answer: no grammar of a bearable size can prevent it. Each value of
 // such a key is valid, so what a reader makes of it is valid too, but how many different keys there
@@ -17,12 +17,22 @@
 
 namespace slipstream {
 
+// What stands around the members of an object.
+struct ObjectMarks {
+  GbnfSequence open;
+  GbnfSequence first;  // before the first member
+  GbnfSequence next;   // before each other
+  GbnfSequence close;
+  GbnfSequence close_empty;  // where no member was written
+};
+[[nodiscard]] ObjectMarks json_marks(JsonText& text);
+
 struct ObjectRules {
   struct Property {
-    GbnfItem key;
-    GbnfItem value;
+    GbnfSequence member;  // key and value
     bool is_required;
   };
+  ObjectMarks marks;
   CountRange count;
   std::vector<Property> properties;
   std::vector<Property> others;
@@ -30,7 +40,6 @@ struct ObjectRules {
 };
 
 // Adds the object as one more alternative of the rule.
-[[nodiscard]] Result<void> add_object(RuleId rule, const ObjectRules& object, GbnfWriter& writer,
-                                      JsonText& text);
+[[nodiscard]] Result<void> add_object(RuleId rule, const ObjectRules& object, GbnfWriter& writer);
 
 }  // namespace slipstream

@@ -21,8 +21,7 @@ std::size_t n_lookup_steps(std::size_t n, std::size_t n_schemas) {
 
 }  // namespace
 
-Result<std::string> SchemaGrammar::run() {
-  const RuleId root = value_rule({document_.root()});
+Result<void> SchemaGrammar::finish() {
   while (!todo_.empty()) {
     const Conjunction schemas = std::move(todo_.back());
     todo_.pop_back();
@@ -31,11 +30,19 @@ Result<std::string> SchemaGrammar::run() {
     if (const Result<void> done = fill(rules_[schemas], schemas); !done) {
       return refuse(pointer, done.error());
     }
-    if (writer_.is_full()) return refuse(pointer, writer_.text(root).error());
+    if (writer_.is_full()) return refuse(pointer, GbnfWriter::too_large());
   }
-  Result<std::string> text = writer_.text(root);
-  if (!text) return refuse("", text.error());
-  return text;
+  return {};
+}
+
+Result<RuleId> SchemaGrammar::add_bare_text(const Conjunction& schemas, const Automaton& among) {
+  const Result<Automaton> texts = strings_of(schemas);
+  if (!texts) return std::unexpected(texts.error());
+  const Result<Automaton> both = combine(*texts, among, Combination::kBoth, budget_);
+  if (!both) return std::unexpected(both.error());
+  const RuleId rule = writer_.add_rule("text");
+  if (!both->empty()) writer_.add(rule, {text_.bare(*both)});
+  return rule;
 }
 
 RuleId SchemaGrammar::value_rule(const Conjunction& schemas) {
@@ -145,6 +152,7 @@ Result<void> SchemaGrammar::fill_object(RuleId rule, const ObjectDemands& demand
   const Result<std::optional<Automaton>> names = allowed_names(demands.names);
   if (!names) return std::unexpected(names.error());
   ObjectRules object;
+  object.marks = json_marks(text_);
   object.count = demands.count;
   std::set<std::string> seen;
   std::vector<std::string> named;
@@ -155,9 +163,9 @@ Result<void> SchemaGrammar::fill_object(RuleId rule, const ObjectDemands& demand
     const bool is_allowed = !*names || (*names)->contains(name);
     if (!is_allowed && is_required) object.is_impossible = true;
     if (!is_allowed) return;
-    object.properties.push_back({.key = gbnf_literal(Json(name).dump()),
-                                 .value = gbnf_rule(value_rule(demands.of(name))),
-                                 .is_required = is_required});
+    object.properties.push_back(
+        {.member = {text_.key(name), text_.colon(), gbnf_rule(value_rule(demands.of(name)))},
+         .is_required = is_required});
   };
   std::size_t n_names = demands.required.size();
   for (const auto& schemas : demands.properties) n_names += schemas->order.size();
@@ -171,15 +179,21 @@ Result<void> SchemaGrammar::fill_object(RuleId rule, const ObjectDemands& demand
   Result<std::vector<KeyClass>> classes = key_classes(demands, named, *names);
   if (!classes) return std::unexpected(classes.error());
   for (KeyClass& one : *classes) {
-    object.others.push_back({.key = std::move(one.key),
-                             .value = gbnf_rule(value_rule(one.schema)),
-                             .is_required = false});
+    object.others.push_back(
+        {.member = {std::move(one.key), text_.colon(), gbnf_rule(value_rule(one.schema))},
+         .is_required = false});
   }
-  return add_object(rule, object, writer_, text_);
+  return add_object(rule, object, writer_);
 }
 
 Result<std::optional<Automaton>> SchemaGrammar::allowed_names(const Conjunction& schemas) {
   if (schemas.empty()) return std::nullopt;
+  Result<Automaton> names = strings_of(schemas);
+  if (!names) return std::unexpected(names.error());
+  return std::optional(std::move(*names));
+}
+
+Result<Automaton> SchemaGrammar::strings_of(const Conjunction& schemas) {
   const Result<SchemaExpander::SharedShapes> shapes = expander_.shapes_of(schemas);
   if (!shapes) return std::unexpected(shapes.error());
   Result<Automaton> all = Automaton({{.accepts = false, .edges = {}}});
@@ -195,9 +209,9 @@ Result<std::optional<Automaton>> SchemaGrammar::allowed_names(const Conjunction&
         shape.values ? Automaton::of_texts(values) : automaton_of(shape.string, budget_);
     if (!some) return std::unexpected(some.error());
     all = combine(*all, *some, Combination::kEither, budget_);
-    if (!all) return std::unexpected(all.error());
+    if (!all) return all;
   }
-  return std::optional(std::move(*all));
+  return all;
 }
 
 // One class per set of patterns that match: with two patterns, keys that match both, either, none.

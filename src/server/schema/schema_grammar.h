@@ -1,6 +1,6 @@
-// SchemaGrammar: rules for the values of schemas. Each conjunction of schemas that some value must
-// meet is one rule, made once, from a list of what is still to do: a schema may contain itself, and
-// a chain of schemas may be long.
+// SchemaGrammar: rules for the values of schemas, added to a grammar that may have others. Each
+// conjunction of schemas that some value must meet is one rule, made once, from a list of what is
+// still to do: a schema may contain itself, and a chain of schemas may be long.
 //
 // Threads: thread-compatible. Errors: as SchemaExpander and GbnfWriter, with the schema's place.
 #pragma once
@@ -18,10 +18,23 @@ namespace slipstream {
 
 class SchemaGrammar {
  public:
-  SchemaGrammar(SchemaDocument& document, WorkBudget& budget)
-      : document_(document), budget_(budget), expander_(document, budget), text_(writer_) {}
+  SchemaGrammar(SchemaDocument& document, WorkBudget& budget, GbnfWriter& writer,
+                JsonText::Tags tags = JsonText::Tags::kNone)
+      : document_(document),
+        budget_(budget),
+        expander_(document, budget),
+        writer_(writer),
+        text_(writer_, tags) {}
 
-  [[nodiscard]] Result<std::string> run();
+  // A rule for the document's values as JSON. It and those below are filled by finish().
+  [[nodiscard]] RuleId add_root() { return value_rule({document_.root()}); }
+  // For the values of some of its schemas.
+  [[nodiscard]] RuleId add_value(const Conjunction& schemas) { return value_rule(schemas); }
+  // For those of them that are strings of `among`, without quotes and escapes.
+  [[nodiscard]] Result<RuleId> add_bare_text(const Conjunction& schemas, const Automaton& among);
+  [[nodiscard]] Result<void> finish();
+
+  [[nodiscard]] SchemaExpander& expander() { return expander_; }
 
  private:
   // Keys that no schema names, which are alike in what their values must be.
@@ -44,11 +57,13 @@ class SchemaGrammar {
                                                           const std::optional<Automaton>& names);
   // The names that propertyNames allows; none if all are.
   [[nodiscard]] Result<std::optional<Automaton>> allowed_names(const Conjunction& schemas);
+  // The strings that meet the schemas.
+  [[nodiscard]] Result<Automaton> strings_of(const Conjunction& schemas);
 
   SchemaDocument& document_;
   WorkBudget& budget_;
   SchemaExpander expander_;
-  GbnfWriter writer_;
+  GbnfWriter& writer_;
   JsonText text_;
   std::map<Conjunction, RuleId> rules_;
   std::vector<Conjunction> todo_;

@@ -5,7 +5,9 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "server/schema/gbnf_writer.h"
 #include "server/schema/schema_document.h"
+#include "server/schema/schema_error.h"
 #include "server/schema/schema_grammar.h"
 #include "server/schema/work_budget.h"
 
@@ -15,7 +17,13 @@ Result<std::string> grammar_of_schema(const nlohmann::ordered_json& schema) {
   Result<SchemaDocument> document = SchemaDocument::create(schema);
   if (!document) return std::unexpected(document.error());
   WorkBudget budget(kLimits.schema_steps_max);
-  return SchemaGrammar(*document, budget).run();
+  GbnfWriter writer;
+  SchemaGrammar values(*document, budget, writer);
+  const RuleId root = values.add_root();
+  if (const Result<void> done = values.finish(); !done) return std::unexpected(done.error());
+  Result<std::string> text = writer.text(root);
+  if (!text) return refuse("", text.error());
+  return text;
 }
 
 std::string grammar_of_any_object() {
