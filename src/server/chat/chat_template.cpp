@@ -146,26 +146,35 @@ void ChatTemplate::find_abilities() {
   abilities_.takes_tools =
       says({user}, tools, "probe_tool") || says({system, user}, tools, "probe_tool");
 
+  Json beside_calls = content("");
   const auto call = [&](const Json& arguments) {
     const Json function = {{"name", "probe_tool"}, {"arguments", arguments}};
     const Json calls =
         Json::array({{{"id", "probe0000"}, {"type", "function"}, {"function", function}}});
-    return Json{{"role", "assistant"}, {"content", content("")}, {"tool_calls", calls}};
+    return Json{{"role", "assistant"}, {"content", beside_calls}, {"tool_calls", calls}};
   };
   const Json object = {{"probe_key", "probe_value"}};
-  const Json with_object = {user, call(object)};
-  const Json with_text = {user, call(Json(R"({"probe_key": "probe_value"})"))};
-  const bool takes_object = says(with_object, tools, "probe_value");
-  const bool takes_text = says(with_text, tools, R"("probe_value")");
+  const Json text = R"({"probe_key": "probe_value"})";
+  const auto takes = [&](const Json& arguments, std::string_view needle) {
+    return says({user, call(arguments)}, tools, needle);
+  };
+  // Some templates look for calls only where there is no content.
+  if (!takes(object, "probe_value") && !takes(text, R"("probe_value")")) {
+    beside_calls = nullptr;
+    abilities_.wants_no_content = true;
+  }
+  const bool takes_object = takes(object, "probe_value");
+  const bool takes_text = takes(text, R"("probe_value")");
   // An object that is written as Python would write it was meant to be a text.
-  const bool is_python = says(with_object, tools, "'probe_value'");
+  const bool is_python = takes(object, "'probe_value'");
   abilities_.takes_calls = takes_object || takes_text;
+  abilities_.wants_no_content = abilities_.wants_no_content && abilities_.takes_calls;
   abilities_.wants_arguments_as_text = takes_text && (!takes_object || is_python);
   const Json result = {{"role", "tool"},
                        {"tool_call_id", "probe0000"},
                        {"name", "probe_tool"},
                        {"content", content("probe-result")}};
-  const Json asking = abilities_.wants_arguments_as_text ? with_text[1] : with_object[1];
+  const Json asking = call(abilities_.wants_arguments_as_text ? text : object);
   abilities_.takes_results =
       abilities_.takes_calls && says({user, asking, result}, tools, "probe-result");
 }

@@ -44,6 +44,7 @@ struct TemplateAbilities {
   bool takes_results = false;            // messages of the role "tool"
   bool wants_parts = false;              // content as [{"type": "text", ...}]
   bool wants_arguments_as_text = false;  // of calls: JSON as OpenAI's API has it, not an object
+  bool wants_no_content = false;         // beside calls: null, and not an empty text
 
   bool operator==(const TemplateAbilities&) const = default;
 };

@@ -213,12 +213,32 @@ TEST(ChatTemplate, ToolsAreDescribedToTemplatesWithoutTools) {
   const std::string prompt = *chat->render(input);
   EXPECT_TRUE(prompt.starts_with("[system]You can call these tools.")) << prompt;
   EXPECT_TRUE(prompt.contains(R"({"name":"f","parameters":{}})")) << prompt;
-  EXPECT_TRUE(
-      prompt.ends_with("[user]go[assistant]<tool_call>\n{\"name\":\"f\",\"arguments\":{\"a\":1}}\n"
-                       "</tool_call>[tool]ok[assistant]") ||
-      prompt.ends_with("[user]go[assistant]<tool_call>\n{\"name\":\"f\",\"arguments\":{\"a\":1}}\n"
-                       "</tool_call>[user]<tool_response>\nok\n</tool_response>[assistant]"))
+  EXPECT_TRUE(prompt.ends_with(
+                  "[user]go[assistant]<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":1}}\n"
+                  "</tool_call>[tool]ok[assistant]") ||
+              prompt.ends_with(
+                  "[user]go[assistant]<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":1}}\n"
+                  "</tool_call>[user]<tool_response>\nok\n</tool_response>[assistant]"))
       << prompt;
+}
+
+TEST(ChatTemplate, NoContentStandsBesideCallsWhereTemplatesLookForNone) {
+  auto chat = ChatTemplate::create(
+      "{{ tools | tojson }}{% for m in messages %}[{{ m.role }}]{% if m.content is none %}"
+      "{% for c in m.tool_calls %}({{ c.function.name }} {{ c.function.arguments | tojson }})"
+      "{% endfor %}{% else %}{{ m.content }}{% endif %}{% endfor %}",
+      "", "");
+  ASSERT_TRUE(chat.has_value());
+  EXPECT_TRUE(chat->abilities().takes_calls && chat->abilities().wants_no_content);
+  ChatInput input;
+  input.messages = Json::parse(R"([
+    {"role": "user", "content": "go"},
+    {"role": "assistant", "content": "", "tool_calls":
+      [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]}])");
+  EXPECT_TRUE(chat->render(input)->ends_with("[user]go[assistant](f {\"a\": 1})"));
+  input.messages[1]["content"] = "Well.";
+  EXPECT_TRUE(chat->render(input)->ends_with(
+      "[assistant]Well.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":1}}\n</tool_call>"));
 }
 
 TEST(ChatTemplate, ASystemMessageGoesToTheUserWhereTemplatesHaveNone) {

@@ -171,6 +171,8 @@ class Speaker {
     if (!said["tool_calls"].is_array()) {
       return fail(Code::kInvalidArgument, "\"tool_calls\" is no list");
     }
+    const bool takes_calls =
+        abilities_.takes_calls && (!abilities_.wants_no_content || content.empty());
     for (Json& call : said["tool_calls"]) {
       const bool has_name = call.is_object() && call.contains("function") &&
                             call["function"].is_object() && call["function"].contains("name") &&
@@ -192,12 +194,12 @@ class Speaker {
       } else if (!arguments.is_string() && abilities_.wants_arguments_as_text) {
         arguments = dump(arguments);
       }
-      if (abilities_.takes_calls) continue;
+      if (takes_calls) continue;
       if (!content.empty()) content += '\n';
-      const Json as_text = {{"name", function["name"]}, {"arguments", arguments}};
-      content += "<tool_call>\n" + dump(as_text) + "\n</tool_call>";
+      content += std::format("<tool_call>\n{{\"name\": {}, \"arguments\": {}}}\n</tool_call>",
+                             dump(function["name"]), dump(arguments));
     }
-    if (!abilities_.takes_calls) said.erase("tool_calls");
+    if (!takes_calls) said.erase("tool_calls");
     return {};
   }
 
@@ -220,7 +222,9 @@ class Speaker {
   void push(Json said, std::string content) {
     ends_with_result_ = false;
     last_content_ = content;
-    if (abilities_.wants_parts) {
+    if (abilities_.wants_no_content && said.contains("tool_calls")) {
+      said["content"] = nullptr;
+    } else if (abilities_.wants_parts) {
       said["content"] = Json::array({{{"type", "text"}, {"text", std::move(content)}}});
     } else {
       said["content"] = std::move(content);
