@@ -86,6 +86,16 @@ std::string Vocabulary::piece(Token token, bool special) const {
   return bytes;
 }
 
+std::vector<Token> Vocabulary::special_tokens_in(std::string_view text) const {
+  Result<std::vector<Token>> tokens = tokenize(text, false, true);
+  if (!tokens) return {};
+  std::erase_if(*tokens, [this](Token token) {
+    constexpr int kByHand = LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_USER_DEFINED;
+    return (llama_vocab_get_attr(vocab_, token) & kByHand) == 0;
+  });
+  return *std::move(tokens);
+}
+
 bool Vocabulary::is_end(Token token) const {
   SLIP_CHECK(contains(token), "a token outside of the vocabulary");
   return llama_vocab_is_eog(vocab_, token);

@@ -39,6 +39,9 @@ class Vocabulary {
   // The bytes of a token, maybe part of a character. Those of control tokens only if `special`.
   [[nodiscard]] std::string piece(Token token, bool special) const;
 
+  // The tokens of a text that were added to the vocabulary by hand, such as "<|im_end|>", in order.
+  [[nodiscard]] std::vector<Token> special_tokens_in(std::string_view text) const;
+
   [[nodiscard]] int n_tokens() const { return n_tokens_; }
   [[nodiscard]] bool contains(Token token) const { return token >= 0 && token < n_tokens_; }
   // The model ends its answer, or its turn, with it.

@@ -45,6 +45,13 @@ TEST(Vocabulary, ControlTokensAreTextOnlyWhereAsked) {
   EXPECT_EQ(text_of(tokens_of("a<|im_end|>b", true), false), "ab");
 }
 
+TEST(Vocabulary, FindsSpecialTokensInAText) {
+  const std::vector<Token> expected = {tokens_of("<|im_start|>", true)[0],
+                                       *needle_vocabulary().eos()};
+  EXPECT_EQ(needle_vocabulary().special_tokens_in("a<|im_start|>, b<|im_end|>\n"), expected);
+  EXPECT_TRUE(needle_vocabulary().special_tokens_in("im_start").empty());
+}
+
 TEST(Vocabulary, PiecesAreNeverCut) {
   const Vocabulary& vocabulary = needle_vocabulary();
   std::size_t n_longest = 0;
