@@ -29,9 +29,16 @@ Result<void> EngineStream::submit(GenerateRequest request) {
       });
   if (!id) return std::unexpected(id.error());
   open_.emplace_back(*id);
+  is_stopped_.push_back(false);
   watches_.emplace_back(metrics_, exchange_.arrived());
   ++n_open_;
   return {};
+}
+
+void EngineStream::stop(std::size_t request) {
+  if (!open_[request] || is_stopped_[request]) return;
+  is_stopped_[request] = true;
+  engine_.cancel(*open_[request]);
 }
 
 boost::asio::awaitable<std::optional<std::vector<EngineStream::Item>>> EngineStream::next() {
@@ -41,9 +48,12 @@ boost::asio::awaitable<std::optional<std::vector<EngineStream::Item>>> EngineStr
       const MutexLock lock(mailbox_->mutex);
       items.swap(mailbox_->items);
     }
-    for (const Item& item : items) {
+    for (Item& item : items) {
+      std::optional<Ending>& ending = item.event.ending;
+      const bool was_cancelled = ending && ending->reason == FinishReason::kCancelled;
+      if (was_cancelled && is_stopped_[item.request]) ending->reason = FinishReason::kStop;
       watches_[item.request].take(item.event);
-      if (!item.event.ending) continue;
+      if (!ending) continue;
       open_[item.request].reset();
       --n_open_;
     }

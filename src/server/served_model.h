@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "engine/engine.h"
@@ -17,7 +16,7 @@ namespace slipstream {
 struct ServedModel {
   std::string name;
   std::unique_ptr<Engine> engine;
-  std::optional<ChatTemplate> chat_template = {};    // none: it is no model for chats
+  std::unique_ptr<ChatTemplate> chat_template = {};  // none: it is no model for chats
   std::unique_ptr<EmbeddingWorker> embeddings = {};  // none: not asked for
   RequestMetrics* metrics = nullptr;                 // of the server; set by it
   std::string kv_scheme = {};

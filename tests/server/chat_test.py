@@ -88,6 +88,44 @@ class Chat:
         final = self.ask([question, answer["message"], result], tools=[TOOL])["choices"][0]
         self.assertEqual(final["message"]["content"], 'It is "amber lantern".')
 
+    def test_a_call_that_is_demanded(self):
+        # With the result at hand the model would tell it.
+        conversation = [
+            {"role": "user", "content": 'Look up the full name of "amber".'},
+            {"role": "assistant", "content": None, "tool_calls": [{
+                "id": "call_1", "type": "function", "function": {
+                    "name": "lookup_name", "arguments": '{"first": "amber"}'}}]},
+            {"role": "tool", "tool_call_id": "call_1", "content": '{"name": "amber lantern"}'}]
+        other = {"type": "function", "function": {
+            "name": "count_words", "parameters": {
+                "type": "object", "additionalProperties": False, "required": ["limit", "unit"],
+                "properties": {"limit": {"type": "integer", "minimum": 3, "maximum": 5},
+                               "unit": {"enum": ["word", "line"]}}}}}
+        plain = self.ask(conversation, tools=[TOOL, other])["choices"][0]
+        self.assertEqual((plain["finish_reason"], plain["message"].get("tool_calls")),
+                         ("stop", None))
+        for choice, names in (("required", ("lookup_name", "count_words")),
+                              ({"type": "function", "function": {"name": "count_words"}},
+                               ("count_words",)),
+                              ({"type": "function", "function": {"name": "lookup_name"}},
+                               ("lookup_name",))):
+            body = {"tools": [TOOL, other], "tool_choice": choice, "parallel_tool_calls": False,
+                    "max_tokens": 200}
+            whole = self.ask(conversation, **body)["choices"][0]
+            self.assertEqual(whole["finish_reason"], "tool_calls", whole)
+            self.assertIsNone(whole["message"]["content"])
+            (call,) = whole["message"]["tool_calls"]
+            self.assertIn(call["function"]["name"], names)
+            arguments = json.loads(call["function"]["arguments"])
+            if call["function"]["name"] == "count_words":
+                self.assertIn(arguments["limit"], range(3, 6))
+                self.assertIn(arguments["unit"], ("word", "line"))
+            else:
+                self.assertIsInstance(arguments["first"], str)
+            streamed, reason = self.ask_streamed(conversation, **body)
+            self.assertEqual((reason, streamed["content"]), ("tool_calls", ""))
+            self.assertEqual(list(streamed["tool_calls"].values()), [call["function"]])
+
     def test_thoughts_are_no_content(self):
         question = haystack_with("amber lantern") + "What is the full name of amber?"
         thinking = {"chat_template_kwargs": {"enable_thinking": True}}
@@ -117,6 +155,40 @@ class ChatWithF16(Chat, unittest.TestCase):
         self.assertIn(value["name"], ("amber", "basil"))
         self.assertIn(value["age"], range(7, 13))
 
+    def test_one_call_where_no_more_are_wanted(self):
+        # The grammar makes the model call again and again, as it would not by itself.
+        call = json.dumps('<tool_call>\n{"name": "lookup_name", "arguments": {"first": "a"}}\n'
+                          '</tool_call>\n')
+        body = {"tools": [TOOL], "max_tokens": 1000}
+        twice = self.ask("Hello.", grammar=f"root ::= {call} {call}", **body)["choices"][0]
+        self.assertEqual(len(twice["message"]["tool_calls"]), 2)
+        body |= {"grammar": f"root ::= {call}+", "parallel_tool_calls": False}
+        once = self.ask("Hello.", **body)
+        choice = once["choices"][0]
+        self.assertEqual(len(choice["message"]["tool_calls"]), 1)
+        self.assertEqual((choice["finish_reason"], choice["message"]["content"]),
+                         ("tool_calls", None))
+        self.assertLess(once["usage"]["completion_tokens"], 500)
+        streamed, reason = self.ask_streamed("Hello.", **body)
+        self.assertEqual((len(streamed["tool_calls"]), reason), (1, "tool_calls"))
+        cut = self.ask("Hello.", **(body | {"max_tokens": 25}))["choices"][0]
+        self.assertEqual((cut["finish_reason"], len(cut["message"]["tool_calls"])), ("length", 1))
+
+    def test_several_calls_may_be_demanded(self):
+        answer = self.ask("Hello.", tools=[TOOL], tool_choice="required", max_tokens=400,
+                          logit_bias={str(self.end_of_turn()): -100})["choices"][0]
+        calls = answer["message"]["tool_calls"]
+        self.assertGreater(len(calls), 1)
+        for call in calls[:-1]:
+            self.assertEqual(call["function"]["name"], "lookup_name")
+            self.assertIn("first", json.loads(call["function"]["arguments"]))
+
+    def end_of_turn(self):
+        _, answer = self.server.post("/tokenize", {
+            "prompt": "<|im_end|>", "add_special_tokens": False})
+        (token,) = answer["tokens"]
+        return token
+
     def test_logprobs_of_every_token(self):
         answer = self.ask("Who is amber?", logprobs=True, top_logprobs=3, n=2)
         for choice in answer["choices"]:
@@ -133,7 +205,27 @@ class ChatWithF16(Chat, unittest.TestCase):
                             ({"messages": [{"role": "user"}]}, "messages[0].content"),
                             ({"messages": [*user, {"content": "x"}]}, "messages[1]"),
                             ({"messages": user, "tools": [{"type": "x"}]}, "tools"),
+                            ({"messages": user, "tools": [{"type": 1}]}, "tools"),
                             ({"messages": user, "tool_choice": "required"}, "tool_choice"),
+                            ({"messages": user, "tools": [], "tool_choice": "required"},
+                             "tool_choice"),
+                            ({"messages": user, "tools": [TOOL], "tool_choice": "any"},
+                             "tool_choice"),
+                            ({"messages": user, "tools": [TOOL], "tool_choice": {
+                                "type": "function", "function": {"name": "f"}}}, "tool_choice"),
+                            ({"messages": user, "tools": [TOOL], "tool_choice": "required",
+                              "response_format": {"type": "json_object"}}, "tool_choice"),
+                            ({"messages": user, "tools": [TOOL], "tool_choice": "required",
+                              "grammar": 'root ::= "a"'}, "tool_choice"),
+                            ({"messages": user, "tool_choice": "required", "tools": [TOOL, {
+                                "type": "function", "function": {
+                                    "name": "f", "parameters": {"type": "object", "if": {}}}}]},
+                             "tools[1].function.parameters"),
+                            ({"messages": user, "tool_choice": "required", "tools": [{
+                                "type": "function", "function": {
+                                    "name": "f g", "parameters": TOOL["function"]["parameters"]}}]},
+                             "tools[0].function.name"),
+                            ({"messages": user, "parallel_tool_calls": 1}, "parallel_tool_calls"),
                             ({"messages": user, "top_logprobs": 2}, "top_logprobs"),
                             ({"messages": user, "response_format": {"type": "xml"}},
                              "response_format"),

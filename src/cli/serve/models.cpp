@@ -60,18 +60,18 @@ RunnerOptions runner_options(const Options& options) {
 }
 
 // The model's own. One that cannot be read is said, and costs chats, not the server.
-std::optional<ChatTemplate> read_chat_template(const Engine& engine) {
+std::unique_ptr<ChatTemplate> read_chat_template(const Engine& engine) {
   const char* source = llama_model_chat_template(engine.model(), nullptr);
-  if (source == nullptr) return std::nullopt;
+  if (source == nullptr) return nullptr;
   const Vocabulary& vocabulary = engine.vocabulary();
   const auto text_of = [&](std::optional<Token> token) {
     return token ? vocabulary.piece(*token, true) : std::string();
   };
   Result<ChatTemplate> created =
       ChatTemplate::create(source, text_of(vocabulary.bos()), text_of(vocabulary.eos()));
-  if (created) return std::move(*created);
+  if (created) return std::make_unique<ChatTemplate>(std::move(*created));
   log::warn("serve.chat_template", {{"error", created.error().message}});
-  return std::nullopt;
+  return nullptr;
 }
 
 Result<std::unique_ptr<EmbeddingWorker>> make_embeddings(const Options& options, Engine& engine) {
@@ -108,7 +108,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const Named& n
                             {"path", named.path},
                             {"kv", kv.scheme},
                             {"context", (*engine)->n_context()}});
-  std::optional<ChatTemplate> chat_template = read_chat_template(**engine);
+  std::unique_ptr<ChatTemplate> chat_template = read_chat_template(**engine);
   return std::make_unique<ServedModel>(ServedModel{.name = named.name,
                                                    .engine = std::move(*engine),
                                                    .chat_template = std::move(chat_template),

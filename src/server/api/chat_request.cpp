@@ -1,5 +1,6 @@
 #include "server/api/chat_request.h"
 
+#include <algorithm>
 #include <format>
 
 #include "server/schema/schema_to_grammar.h"
@@ -41,16 +42,10 @@ Json read_messages(JsonFields& fields) {
 
 Json read_tools(JsonFields& fields) {
   const Json* tools = fields.array("tools");
-  const Json* choice = fields.any("tool_choice");
-  if (tools == nullptr) {
-    if (choice != nullptr && *choice != "none" && *choice != "auto") {
-      fields.refuse("tool_choice", "'tool_choice' needs 'tools'");
-    }
-    return {};
-  }
+  if (tools == nullptr) return {};
   for (std::size_t i = 0; i < tools->size(); ++i) {
     const Json& tool = (*tools)[i];
-    const bool is_function = tool.is_object() && tool.value("type", "") == "function" &&
+    const bool is_function = tool.is_object() && tool.value("type", Json()) == "function" &&
                              tool.contains("function") && tool["function"].is_object() &&
                              tool["function"].value("name", Json()).is_string();
     if (!is_function) {
@@ -61,11 +56,47 @@ Json read_tools(JsonFields& fields) {
       return {};
     }
   }
-  if (choice == nullptr || *choice == "auto") return *tools;
-  if (*choice == "none") return {};
-  fields.refuse("tool_choice",
-                "'tool_choice' other than \"auto\" and \"none\" is not supported yet");
-  return {};
+  return *tools;
+}
+
+bool has_tool(const Json& tools, const std::string& name) {
+  return std::ranges::any_of(
+      tools, [&name](const Json& tool) { return tool["function"]["name"] == name; });
+}
+
+// {"type": "function", "function": {"name": ...}}
+std::string name_in(const Json& choice) {
+  const bool is_function = choice.is_object() && choice.value("type", Json()) == "function" &&
+                           choice.value("function", Json()).is_object();
+  const Json name = is_function ? choice["function"].value("name", Json()) : Json();
+  return name.is_string() ? name.get<std::string>() : "";
+}
+
+// "none" takes the tools away.
+ToolChoice read_tool_choice(JsonFields& fields, Json& tools) {
+  ToolChoice result;
+  result.allows_several = fields.boolean("parallel_tool_calls").value_or(true);
+  const Json* choice = fields.any("tool_choice");
+  if (choice == nullptr || *choice == "auto") return result;
+  if (*choice == "none") {
+    tools = {};
+    return result;
+  }
+  result.name = name_in(*choice);
+  if (*choice != "required" && result.name.empty()) {
+    fields.refuse("tool_choice",
+                  "'tool_choice' must be \"none\", \"auto\", \"required\" or {\"type\": "
+                  "\"function\", \"function\": {\"name\": ...}}");
+    return result;
+  }
+  if (tools.empty()) {
+    fields.refuse("tool_choice", "'tool_choice' needs 'tools'");
+  } else if (!result.name.empty() && !has_tool(tools, result.name)) {
+    fields.refuse("tool_choice",
+                  std::format("'tool_choice' names {}, which is not among 'tools'", result.name));
+  }
+  result.kind = result.name.empty() ? ToolChoice::Kind::kRequired : ToolChoice::Kind::kNamed;
+  return result;
 }
 
 // The grammar of "response_format".
@@ -101,12 +132,19 @@ ApiResult<ChatRequest> read_chat_request(const Json& body) {
   ChatRequest request{.options = read_generation_options(fields),
                       .messages = read_messages(fields)};
   request.tools = read_tools(fields);
+  request.tool_choice = read_tool_choice(fields, request.tools);
   read_logprobs(fields, request.options.sampling);
   if (std::string grammar = read_response_format(fields); !grammar.empty()) {
     if (!request.options.sampling.grammar.empty()) {
       fields.refuse("grammar", "'grammar' and 'response_format' exclude each other");
     }
     request.options.sampling.grammar = std::move(grammar);
+  }
+  const bool must_call = request.tool_choice.kind != ToolChoice::Kind::kAuto;
+  if (must_call && !request.options.sampling.grammar.empty()) {
+    fields.refuse("tool_choice",
+                  "'tool_choice' that demands a call and 'response_format' or 'grammar' exclude "
+                  "each other");
   }
   if (const Json* variables = fields.object("chat_template_kwargs")) {
     request.template_variables = *variables;

@@ -9,10 +9,19 @@
 
 namespace slipstream {
 
+// Which tools the model calls: as it likes, at least one, or this one.
+struct ToolChoice {
+  enum class Kind { kAuto, kRequired, kNamed };
+  Kind kind = Kind::kAuto;
+  std::string name = {};       // kNamed: of a tool in `tools`
+  bool allows_several = true;  // "parallel_tool_calls"
+};
+
 struct ChatRequest {
   GenerationOptions options;
   Json messages;
-  Json tools = {};               // none where tool_choice is "none"
+  Json tools = {};  // none where tool_choice is "none"
+  ToolChoice tool_choice = {};
   Json template_variables = {};  // "chat_template_kwargs"
 };
 

@@ -144,7 +144,17 @@ OutputParser::~OutputParser() = default;
 
 ChatDeltas OutputParser::push(std::string_view piece) {
   for (const char byte : piece) push_byte(byte);
-  return std::exchange(deltas_, {});
+  return take_deltas();
+}
+
+ChatDeltas OutputParser::take_deltas() {
+  ChatDeltas deltas = std::exchange(deltas_, {});
+  if (is_over_) return {};
+  const auto end = std::ranges::find(deltas, Kind::kCallEnd, &ChatDelta::kind);
+  if (!options_.ends_with_call || end == deltas.end()) return deltas;
+  is_over_ = true;
+  deltas.erase(std::next(end), deltas.end());
+  return deltas;
 }
 
 void OutputParser::push_byte(char byte) {
@@ -343,7 +353,7 @@ ChatDeltas OutputParser::finish() {
   reader_.reset();
   reasoning_.meet_markup();
   content_.finish(deltas_);
-  return std::exchange(deltas_, {});
+  return take_deltas();
 }
 
 }  // namespace slipstream

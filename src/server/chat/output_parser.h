@@ -30,6 +30,7 @@ class OutputParser {
     ChatFormat format;
     ToolSet tools = {};                // without tools, text that looks like a call is text
     bool starts_in_reasoning = false;  // opens_reasoning() of the prompt
+    bool ends_with_call = false;       // what follows the first call is not told
   };
 
   explicit OutputParser(Options options);
@@ -41,6 +42,8 @@ class OutputParser {
   [[nodiscard]] ChatDeltas push(std::string_view piece);
   // It has ended: what was held back.
   [[nodiscard]] ChatDeltas finish();
+  // Nothing will be told any more: the only call has ended.
+  [[nodiscard]] bool is_over() const { return is_over_; }
 
  private:
   class Calls;  // the CallSink
@@ -56,6 +59,7 @@ class OutputParser {
   static std::vector<Marker> reasoning_markers(const Options& options);
   static MarkerScanner scanner_of(const std::vector<Marker>& markers);
 
+  [[nodiscard]] ChatDeltas take_deltas();
   void push_byte(char byte);
   void push_content(char byte);
   void push_reasoning(char byte);
@@ -83,6 +87,7 @@ class OutputParser {
   ContentText reasoning_;
   std::unique_ptr<Calls> calls_;
   State state_ = State::kContent;
+  bool is_over_ = false;
   std::string header_;  // of harmony's message
   const CallOpening* opening_ = nullptr;
   std::unique_ptr<CallReader> reader_;

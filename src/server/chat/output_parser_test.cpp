@@ -187,5 +187,22 @@ TEST(OutputParser, HostileOutputTakesLinearTime) {
   EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 50);
 }
 
+TEST(OutputParser, TellsNothingAfterTheOnlyCall) {
+  const Json tools = Json::parse(R"([{"type": "function", "function": {"name": "f"}}])");
+  const std::string_view call = "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>";
+  const std::string text = "Well." + std::string(call) + std::string(call) + "Done.";
+  for (const bool ends_with_call : {false, true}) {
+    OutputParser parser({.format = {.tool_calls = ToolCallFamily::kHermes},
+                         .tools = ToolSet(tools),
+                         .ends_with_call = ends_with_call});
+    ChatAnswer answer;
+    answer.add(parser.push(text));
+    answer.add(parser.finish());
+    EXPECT_EQ(answer.calls.size(), ends_with_call ? 1 : 2);
+    EXPECT_EQ(answer.content, ends_with_call ? "Well." : "Well.Done.");
+    EXPECT_EQ(parser.is_over(), ends_with_call);
+  }
+}
+
 }  // namespace
 }  // namespace slipstream

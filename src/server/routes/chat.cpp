@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <format>
 #include <memory>
 #include <utility>
 
 #include "server/api/chat_request.h"
+#include "server/chat/ascii.h"
+#include "server/chat/call_grammar.h"
 #include "server/chat/chat_answer.h"
 #include "server/chat/output_parser.h"
 #include "server/routes/generated_answer.h"
@@ -45,6 +48,7 @@ struct Choice {
 
   ChatDeltas take(const Event& event) {
     ChatDeltas deltas = parser->push(event.text);
+    is_complete = parser->is_over();
     if (event.ending) std::ranges::move(parser->finish(), std::back_inserter(deltas));
     for (const ChatDelta& delta : deltas) has_calls |= delta.kind == ChatDelta::Kind::kCallBegin;
     has_said_something |= !deltas.empty();
@@ -53,13 +57,15 @@ struct Choice {
 
   // A model that calls tools waits for their results.
   [[nodiscard]] Json finish_reason(const Ending& ending) const {
-    if (has_calls && ending.reason == FinishReason::kStop) return "tool_calls";
+    const bool has_stopped = is_complete || ending.reason == FinishReason::kStop;
+    if (has_calls && has_stopped) return "tool_calls";
     return finish_reason_of(ending);
   }
 
   std::unique_ptr<OutputParser> parser;
   bool has_calls = false;
   bool has_said_something = false;
+  bool is_complete = false;  // the model wrote the only call that it may
   // Of an answer that is sent whole.
   ChatAnswer answer = {};
   std::vector<Sampled> tokens = {};
@@ -114,7 +120,8 @@ void note_silence(const Choice& choice, Json& json) {
 
 class Chat final : public GeneratedAnswer {
  public:
-  Chat(const ServedModel& model, GenerationOptions options, const OutputParser::Options& parsing)
+  Chat(const ServedModel& model, const GenerationOptions& options,
+       const OutputParser::Options& parsing)
       : GeneratedAnswer(
             {.id_prefix = "chatcmpl", .whole = "chat.completion", .chunk = "chat.completion.chunk"},
             model, options, static_cast<std::size_t>(options.n)) {
@@ -168,6 +175,10 @@ class Chat final : public GeneratedAnswer {
     return json;
   }
 
+  [[nodiscard]] bool is_complete(std::size_t idx) const override {
+    return choices_[idx].is_complete;
+  }
+
   [[nodiscard]] Json logprobs(const std::vector<Sampled>& tokens) const {
     if (!wants_logprobs() || tokens.empty()) return {};
     return logprobs_of(vocabulary(), tokens);
@@ -196,6 +207,50 @@ ApiResult<std::vector<Token>> to_tokens(const ServedModel& model, const std::str
   return std::move(*tokens);
 }
 
+std::vector<MarkupToken> markup_tokens_in(const Vocabulary& vocabulary, std::string_view text) {
+  std::vector<MarkupToken> tokens;
+  for (const Token token : vocabulary.special_tokens_in(text)) {
+    std::string piece = vocabulary.piece(token, true);
+    // Some vocabularies have runs of white space among them, which are no markup.
+    if (trim(piece).empty()) continue;
+    tokens.push_back({std::move(piece), token, vocabulary.is_end(token)});
+  }
+  return tokens;
+}
+
+// Of an answer that calls what "tool_choice" demands.
+ApiResult<std::string> grammar_of_calls(const ServedModel& model, const ChatRequest& request,
+                                        std::string_view prompt) {
+  const ToolChoice& choice = request.tool_choice;
+  const bool is_named = choice.kind == ToolChoice::Kind::kNamed;
+  Result<CallMarkup> markup = call_markup_of(*model.chat_template);
+  if (!markup) return refuse("tool_choice", markup.error().message);
+  const Vocabulary& vocabulary = model.engine->vocabulary();
+  CallGrammar grammar(
+      {.markup = std::move(*markup),
+       .format = model.chat_template->format(),
+       .prompt = prompt,
+       .allows_several = choice.allows_several && !is_named,
+       .markup_tokens = [&](std::string_view text) { return markup_tokens_in(vocabulary, text); }});
+  for (std::size_t i = 0; i < request.tools.size(); ++i) {
+    const Json& function = request.tools[i]["function"];
+    if (is_named && function["name"] != choice.name) continue;
+    const std::string path = std::format("tools[{}].function", i);
+    if (!is_callable_name(function["name"].get<std::string>())) {
+      return refuse(path + ".name",
+                    std::format("'{}.name' must be of letters, digits, '_', '-' and '.' for a "
+                                "call to be demanded",
+                                path));
+    }
+    if (const Result<void> added = grammar.add(function); !added) {
+      return refuse(path + ".parameters", added.error().message);
+    }
+  }
+  Result<std::string> text = grammar.text();
+  if (!text) return refuse("tool_choice", text.error().message);
+  return std::move(*text);
+}
+
 }  // namespace
 
 asio::awaitable<ApiResult<void>> answer_chat(ServedModel& model, HttpExchange& exchange,
@@ -213,12 +268,18 @@ asio::awaitable<ApiResult<void>> answer_chat(ServedModel& model, HttpExchange& e
       tokens_to_generate("messages", tokens->size(), request->options, model.engine->n_context());
   if (!n_tokens) co_return std::unexpected(n_tokens.error());
 
+  if (request->tool_choice.kind != ToolChoice::Kind::kAuto) {
+    ApiResult<std::string> grammar = grammar_of_calls(model, *request, *prompt);
+    if (!grammar) co_return std::unexpected(grammar.error());
+    request->options.sampling.grammar = std::move(*grammar);
+  }
   const ChatFormat& format = model.chat_template->format();
   const OutputParser::Options parsing{
       .format = format,
       .tools = ToolSet(request->tools),
-      .starts_in_reasoning = opens_reasoning(*prompt, format.reasoning)};
-  Chat chat(model, std::move(request->options), parsing);
+      .starts_in_reasoning = opens_reasoning(*prompt, format.reasoning),
+      .ends_with_call = !request->tool_choice.allows_several};
+  Chat chat(model, request->options, parsing);
   EngineStream stream(model, exchange);
   for (int i = 0; i < chat.options().n; ++i) {
     GenerateRequest generate = make_request(chat.options(), *tokens, *n_tokens, i, client);

@@ -55,6 +55,7 @@ asio::awaitable<ApiResult<void>> GeneratedAnswer::send_whole(EngineStream& strea
         count(item.request, ending->usage);
       }
       collect(item.request, std::move(item.event));
+      if (is_complete(item.request)) stream.stop(item.request);
     }
   }
   Json choices = Json::array();
@@ -74,7 +75,11 @@ asio::awaitable<void> GeneratedAnswer::send_events(EngineStream& stream, HttpExc
     auto items = co_await stream.next();
     if (!items) co_return;
     events.clear();
-    for (EngineStream::Item& item : *items) events += events_of(std::move(item));
+    for (EngineStream::Item& item : *items) {
+      const std::size_t idx = item.request;
+      events += events_of(std::move(item));
+      if (is_complete(idx)) stream.stop(idx);
+    }
     if (!co_await exchange.send(events)) co_return;
   }
   events.clear();

@@ -52,6 +52,8 @@ class GeneratedAnswer {
   // Of a whole answer: events are collected, and are then a choice.
   virtual void collect(std::size_t idx, Event event) = 0;
   [[nodiscard]] virtual Json choice(std::size_t idx) = 0;
+  // Whether a choice has all that it is to have, though the model would go on.
+  [[nodiscard]] virtual bool is_complete(std::size_t /*idx*/) const { return false; }
 
   boost::asio::awaitable<ApiResult<void>> send_whole(EngineStream& stream, HttpExchange& exchange);
   boost::asio::awaitable<void> send_events(EngineStream& stream, HttpExchange& exchange);
