@@ -117,7 +117,8 @@ class ApiServer::Impl {
   asio::awaitable<void> answer(HttpExchange& exchange) {
     const ApiResult<void> answered = co_await dispatch(exchange);
     if (!answered && exchange.status() == 0) {
-      HttpReply reply{.status = answered.error().status, .body = slipstream::to_json(answered.error())};
+      HttpReply reply{.status = answered.error().status,
+                      .body = slipstream::to_json(answered.error())};
       if (reply.status == 429 || reply.status == 503) {
         reply.headers.emplace_back("Retry-After", "1");
       }
