@@ -12,15 +12,15 @@ EngineStream::EngineStream(ServedModel& model, HttpExchange& exchange)
       signal_(std::make_shared<Signal>(exchange.executor())) {}
 
 EngineStream::~EngineStream() {
-  for (const std::optional<RequestId>& id : open_) {
-    if (id) engine_.cancel(*id);
+  for (const Request& request : requests_) {
+    if (request.is_open) engine_.cancel(request.id);
   }
 }
 
 Result<void> EngineStream::submit(GenerateRequest request) {
   const Result<RequestId> id = engine_.submit(
       std::move(request),
-      [mailbox = mailbox_, signal = signal_, number = open_.size()](const Event& event) {
+      [mailbox = mailbox_, signal = signal_, number = requests_.size()](const Event& event) {
         {
           const MutexLock lock(mailbox->mutex);
           mailbox->items.push_back({.request = number, .event = event});
@@ -28,17 +28,16 @@ Result<void> EngineStream::submit(GenerateRequest request) {
         signal->notify();
       });
   if (!id) return std::unexpected(id.error());
-  open_.emplace_back(*id);
-  is_stopped_.push_back(false);
-  watches_.emplace_back(metrics_, exchange_.arrived());
+  requests_.push_back({.id = *id, .watch = RequestMetrics::Watch(metrics_, exchange_.arrived())});
   ++n_open_;
   return {};
 }
 
 void EngineStream::stop(std::size_t request) {
-  if (!open_[request] || is_stopped_[request]) return;
-  is_stopped_[request] = true;
-  engine_.cancel(*open_[request]);
+  Request& stopped = requests_[request];
+  if (!stopped.is_open || stopped.is_stopped) return;
+  stopped.is_stopped = true;
+  engine_.cancel(stopped.id);
 }
 
 boost::asio::awaitable<std::optional<std::vector<EngineStream::Item>>> EngineStream::next() {
@@ -51,10 +50,11 @@ boost::asio::awaitable<std::optional<std::vector<EngineStream::Item>>> EngineStr
     for (Item& item : items) {
       std::optional<Ending>& ending = item.event.ending;
       const bool was_cancelled = ending && ending->reason == FinishReason::kCancelled;
-      if (was_cancelled && is_stopped_[item.request]) ending->reason = FinishReason::kStop;
-      watches_[item.request].take(item.event);
+      Request& request = requests_[item.request];
+      if (was_cancelled && request.is_stopped) ending->reason = FinishReason::kStop;
+      request.watch.take(item.event);
       if (!ending) continue;
-      open_[item.request].reset();
+      request.is_open = false;
       --n_open_;
     }
     if (!items.empty()) co_return items;

@@ -47,15 +47,20 @@ class EngineStream {
     std::vector<Item> items SLIP_GUARDED_BY(mutex);
   };
 
+  struct Request {
+    RequestId id;
+    RequestMetrics::Watch watch;
+    bool is_open = true;  // until its ending has come
+    bool is_stopped = false;
+  };
+
   Engine& engine_;
   RequestMetrics& metrics_;
   HttpExchange& exchange_;
   const std::shared_ptr<Mailbox> mailbox_;
   const std::shared_ptr<Signal> signal_;
-  std::vector<std::optional<RequestId>> open_;  // none: it has ended
-  std::vector<bool> is_stopped_;
+  std::vector<Request> requests_;
   std::size_t n_open_ = 0;
-  std::vector<RequestMetrics::Watch> watches_;
 };
 
 }  // namespace slipstream
