@@ -527,7 +527,10 @@ TEST(PublicTemplates, ACallAsTheyWriteItIsWhatTheGrammarDemands) {
 TEST(PublicTemplates, WhateverTheGrammarAllowsIsReadAsValidCalls) {
   const std::vector<PublicTemplate> templates = public_templates();
   if (templates.empty()) GTEST_SKIP() << "no templates at hand";
-  for (const auto& [model, source] : templates) {
+  // With sanitizers all of them would take minutes.
+  constexpr std::size_t kStride = SLIPSTREAM_SANITIZED ? 8 : 1;
+  for (std::size_t at = 0; at < templates.size(); at += kStride) {
+    const auto& [model, source] = templates[at];
     SCOPED_TRACE(model);
     const ChatTemplate chat = chat_of(source);
     const Result<CallMarkup> markup = call_markup_of(chat);
