@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/llama_log.h"
+#include "engine/model.h"
 #include "engine/own_thread.h"
 
 namespace slipstream {
@@ -18,7 +19,7 @@ llama_context_ptr make_context(llama_model* model, int n_tokens_max, int n_threa
   params.n_ctx = static_cast<std::uint32_t>(n_tokens_max);
   params.n_batch = params.n_ubatch = params.n_ctx;  // pooling wants a text in one piece
   params.n_seq_max = 1;
-  params.n_threads = params.n_threads_batch = n_threads;
+  params.n_threads = params.n_threads_batch = threads_to_use(n_threads);
   params.embeddings = true;
   params.pooling_type = pooling;
   params.offload_kqv = false;  // on the CPU, where nothing is compressed

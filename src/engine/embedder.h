@@ -22,7 +22,7 @@ namespace slipstream {
 
 class Embedder {
  public:
-  // n_tokens_max: of one text. The model must outlive this.
+  // n_tokens_max: of one text. n_threads: 0 for one per core. The model must outlive this.
   [[nodiscard]] static Result<std::unique_ptr<Embedder>> create(llama_model* model,
                                                                 int n_tokens_max, int n_threads);
   Embedder(const Embedder&) = delete;

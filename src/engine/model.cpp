@@ -54,11 +54,6 @@ bool report_progress(float progress, void* user_data) noexcept {
   }
 }
 
-int threads_of(const ModelOptions& options) {
-  if (options.n_threads > 0) return options.n_threads;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
 llama_context_params context_params(const ModelOptions& options, const KvScheme& scheme) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<std::uint32_t>(options.n_cells);
@@ -68,7 +63,7 @@ llama_context_params context_params(const ModelOptions& options, const KvScheme&
   // libllama aborts below the number of sequences.
   params.n_outputs_max =
       static_cast<std::uint32_t>(std::max(options.n_outputs_max, options.n_sequences_max));
-  params.n_threads = params.n_threads_batch = threads_of(options);
+  params.n_threads = params.n_threads_batch = threads_to_use(options.n_threads);
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
   params.type_k = scheme.key_type();
   params.type_v = scheme.value_type();
@@ -79,6 +74,11 @@ llama_context_params context_params(const ModelOptions& options, const KvScheme&
 }
 
 }  // namespace
+
+int threads_to_use(int n_asked) {
+  if (n_asked > 0) return n_asked;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 void load_backends() {
   static std::once_flag once;

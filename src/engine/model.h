@@ -35,6 +35,9 @@ struct ModelOptions {
 // ggml's backends, and libllama's log into ours; at the first call only. load() does it.
 void load_backends();
 
+// As many as were asked for; 0: one per core.
+[[nodiscard]] int threads_to_use(int n_asked);
+
 class Model {
  public:
   [[nodiscard]] static Result<Model> load(const ModelOptions& options);

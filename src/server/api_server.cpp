@@ -109,7 +109,8 @@ class ApiServer::Impl {
         Route{http::verb::post, "/tokenize", &Impl::tokenize},
         Route{http::verb::post, "/detokenize", &Impl::detokenize},
     };
-    const std::string_view pattern = path.starts_with(kOneModel) ? kOneModel : path;
+    const bool is_one_model = path.starts_with(kOneModel) && path.size() > kOneModel.size();
+    const std::string_view pattern = is_one_model ? kOneModel : path;
     const auto* route = std::ranges::find(kRoutes, pattern, &Route::path);
     return route == kRoutes.end() ? nullptr : route;
   }
@@ -125,7 +126,7 @@ class ApiServer::Impl {
       (void)co_await exchange.reply(std::move(reply));
     }
     const Route* route = find_route(exchange.path());
-    metrics_.count_http(route == nullptr ? "other" : route->path, exchange.status());
+    metrics_.count_http(route == nullptr ? "other" : route->path, exchange.outcome());
   }
 
   Answer dispatch(HttpExchange& exchange) {
@@ -188,17 +189,13 @@ class ApiServer::Impl {
   }
 
   Answer one_model(HttpExchange& exchange, const Client& /*client*/) {
-    const std::string name = without_percents(exchange.path().substr(kOneModel.size()));
-    for (const ModelPool::Status& model : list_models()) {
-      if (model.name != name) continue;
-      (void)co_await exchange.reply({.body = dump(to_json(model))});
-      co_return ApiResult<void>();
-    }
-    co_return std::unexpected(
-        ApiError{.status = 404,
-                 .message = std::format("The model '{}' does not exist", name),
-                 .param = "model",
-                 .code = "model_not_found"});
+    ModelPool* models = models_;
+    if (models == nullptr) co_return std::unexpected(still_loading());
+    const ApiResult<ModelPool::Status> model =
+        models->status(without_percents(exchange.path().substr(kOneModel.size())));
+    if (!model) co_return std::unexpected(model.error());
+    (void)co_await exchange.reply({.body = dump(to_json(*model))});
+    co_return ApiResult<void>();
   }
 
   [[nodiscard]] Json to_json(const ModelPool::Status& model) const {

@@ -150,12 +150,7 @@ RequestMetrics& Metrics::requests_of(const std::string& model_name) {
 }
 
 void Metrics::count_http(std::string_view path, int status) {
-  prometheus::BuildCounter()
-      .Name("slipstream:http_requests_total")
-      .Help("HTTP requests by route and status")
-      .Register(registry_)
-      .Add({{"path", std::string(path)}, {"status", std::to_string(status)}})
-      .Increment();
+  http_requests_.Add({{"path", std::string(path)}, {"status", std::to_string(status)}}).Increment();
 }
 
 std::string Metrics::text(const std::vector<EngineReading>& engines) const {

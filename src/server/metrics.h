@@ -6,6 +6,7 @@
 // Threads: thread-safe. Errors: none.
 #pragma once
 
+#include <prometheus/counter.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
@@ -75,6 +76,11 @@ class Metrics {
 
  private:
   prometheus::Registry registry_;
+  prometheus::Family<prometheus::Counter>& http_requests_ =
+      prometheus::BuildCounter()
+          .Name("slipstream:http_requests_total")
+          .Help("HTTP requests by route and status")
+          .Register(registry_);
   Mutex mutex_;
   std::map<std::string, std::unique_ptr<RequestMetrics>> requests_ SLIP_GUARDED_BY(mutex_);
 };

@@ -1,6 +1,7 @@
 #include "server/model_pool.h"
 
 #include <algorithm>
+#include <exception>
 #include <format>
 #include <utility>
 
@@ -91,6 +92,13 @@ std::vector<ModelPool::Status> ModelPool::list() const {
   return statuses;
 }
 
+ApiResult<ModelPool::Status> ModelPool::status(std::string_view name) {
+  const MutexLock lock(mutex_);
+  const Entry* entry = find(name);
+  if (entry == nullptr) return std::unexpected(unknown(name));
+  return Status{.name = entry->model.name, .loaded = entry->loaded};
+}
+
 void ModelPool::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     Entry* wanted = nullptr;
@@ -135,9 +143,14 @@ void ModelPool::unload_idle() {
   }
 }
 
+// What is thrown, such as for want of memory, costs this model, not the process.
 void ModelPool::load(Entry& entry, const std::stop_token& stop) {
-  const Result<void> has_room = make_room(entry);
-  settle(entry, has_room ? entry.model.load(stop) : std::unexpected(has_room.error()));
+  try {
+    const Result<void> has_room = make_room(entry);
+    settle(entry, has_room ? entry.model.load(stop) : std::unexpected(has_room.error()));
+  } catch (const std::exception& error) {
+    settle(entry, fail(Code::kOutOfMemory, std::format("loading failed: {}", error.what())));
+  }
 }
 
 Result<void> ModelPool::make_room(const Entry& entry) {

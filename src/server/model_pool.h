@@ -58,6 +58,7 @@ class ModelPool {
     Held loaded;  // null: it is not
   };
   [[nodiscard]] std::vector<Status> list() const;
+  [[nodiscard]] ApiResult<Status> status(std::string_view name);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -65,6 +65,8 @@ class HttpExchange {
 
   // For the log, and for what to do with the connection afterwards.
   [[nodiscard]] int status() const { return status_; }  // 0: not answered
+  // The same where all is over: 499 if the client did not wait for an answer.
+  [[nodiscard]] int outcome() const { return is_gone_ && status_ == 0 ? 499 : status_; }
   [[nodiscard]] std::size_t n_bytes() const { return n_bytes_; }
   [[nodiscard]] bool is_answered() const { return is_answered_; }
   [[nodiscard]] bool is_gone() const { return is_gone_; }

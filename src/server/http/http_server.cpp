@@ -220,7 +220,7 @@ class HttpServer::Impl {
       log::info("http.request",
                 {{"method", std::string_view(request.method_string())},
                  {"path", exchange.path()},
-                 {"status", exchange.is_gone() && exchange.status() == 0 ? 499 : exchange.status()},
+                 {"status", exchange.outcome()},
                  {"bytes", exchange.n_bytes()},
                  {"took_ms", took.count()}},
                 exchange.id());
