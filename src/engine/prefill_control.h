@@ -14,8 +14,9 @@ namespace slipstream {
 
 class PrefillControl {
  public:
-  // Of the time between tokens. 3 is what we promise at the 99th percentile; noise needs the rest.
-  static constexpr double kStretch = 2;
+  // Of the time between tokens. 3 is what we promise at the 99th percentile, of the time before the
+  // prompt came; noise and the growing cache need the rest.
+  static constexpr double kStretch = 1.75;
   static constexpr int kProbeEvery = 32;
   static constexpr int kTokensMin = 2;  // however slow: a prompt has to end
 

@@ -21,15 +21,15 @@ struct Machine {
   }
 };
 
-TEST(PrefillControl, StretchesAStepToTwiceItsTime) {
+TEST(PrefillControl, StretchesAStepByItsGoal) {
   PrefillControl control(512);
-  EXPECT_NEAR((Machine{.generate_seconds = 0.1, .token_seconds = 0.004}.run(control, 200)), 22, 3);
+  EXPECT_NEAR((Machine{.generate_seconds = 0.1, .token_seconds = 0.004}.run(control, 200)), 17, 3);
 }
 
 TEST(PrefillControl, FollowsAMachineThatBecomesSlower) {
   PrefillControl control(512);
   (void)Machine{.generate_seconds = 0.1, .token_seconds = 0.002}.run(control, 100);
-  EXPECT_NEAR((Machine{.generate_seconds = 0.2, .token_seconds = 0.02}.run(control, 500)), 9, 2);
+  EXPECT_NEAR((Machine{.generate_seconds = 0.2, .token_seconds = 0.02}.run(control, 500)), 7, 2);
 }
 
 // A chunk costs much whatever its size, as one at the end of a long prompt does.
@@ -38,9 +38,9 @@ TEST(PrefillControl, IsNotMisledByWhatEveryChunkCosts) {
   int n_tokens = 0;
   for (int i = 0; i < 500; ++i) {
     n_tokens = control.n_tokens_max();
-    control.observe(n_tokens, 4, 0.1 + (n_tokens > 0 ? 0.07 : 0) + n_tokens * 0.002);
+    control.observe(n_tokens, 4, 0.1 + (n_tokens > 0 ? 0.04 : 0) + n_tokens * 0.002);
   }
-  EXPECT_NEAR(n_tokens, 13, 3);
+  EXPECT_NEAR(n_tokens, 13, 5);
 }
 
 TEST(PrefillControl, AlwaysLetsAPromptAdvanceAndNeverBeyondTheBatch) {

@@ -305,17 +305,19 @@ void Runner::make_room(int n_cells) {
 
 void Runner::keep_apart(const Step& step) {
   if (is_recurrent_) return;
-  int n_prompts = 0;
-  int n_generating = 0;
+  std::vector<SeqId> generating;
+  for (const Work& item : step.work) {
+    if (!actives_.contains(item.id) || !state_.find(item.id)->is_generating()) continue;
+    generating.push_back(active(item.id).seq);
+  }
+  const bool has_prompts = generating.size() < step.work.size();
   SeqId donor = -1;
   for (const Sequence& sequence : state_.sequences) {
     const Active& holder = active(sequence.id);
-    if (holder.seq < 0) continue;
-    (sequence.is_generating() ? n_generating : n_prompts) += 1;
-    if (holder.n_computed >= CellReserve::kCells) donor = holder.seq;
+    if (holder.seq >= 0 && holder.n_computed >= CellReserve::kCells) donor = holder.seq;
   }
-  if (n_prompts == 0 || donor < 0) return reserve_.drop();
-  reserve_.make_way(n_generating, supply().n_free_cells - step.n_cells_needed, donor);
+  if (donor < 0 || (generating.size() < 2 && !has_prompts)) return reserve_.drop();
+  reserve_.make_way(generating, supply().n_free_cells - step.n_cells_needed, donor);
 }
 
 void Runner::compute(std::span<const Work> work) {
