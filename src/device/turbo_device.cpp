@@ -2,12 +2,14 @@
 // compressed and hands everything else to an inner CPU backend.
 //
 // Entry points: ggml_backend_init and ggml_backend_score, called by ggml's registry when it loads
-// the plugin. The scheme is named in GGML_TURBO_KV; without one there is no device. Our own engine
-// asks for a device by function instead, get_proc_address("ggml_turbo_open"), and for functions to
-// save and restore sequences as they are stored (packed_rows.h).
+// the plugin. The scheme is named in GGML_TURBO_KV, memory for streamed experts in
+// GGML_TURBO_EXPERTS; without either there is no device. Our own engine asks for a device by
+// function instead, get_proc_address("ggml_turbo_open") and ("ggml_turbo_stream_experts"), and for
+// functions to save and restore sequences as they are stored (packed_rows.h).
 #include <ggml-cpp.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <format>
@@ -15,6 +17,8 @@
 
 #include "device/attention/kernel_choice.h"
 #include "device/codec/scheme.h"
+#include "device/experts/expert_buffer.h"
+#include "device/experts/expert_graph.h"
 #include "device/ggml_abi/ggml_abi.h"
 #include "device/ggml_abi/probe.h"
 #include "device/graph/binding.h"
@@ -37,6 +41,7 @@ void* cpu_function(const char* name) {
 struct TurboBackend {
   ggml_backend_ptr cpu;
   ShadowGraph shadow;
+  ExpertGraph experts;
 };
 
 TurboBackend& context_of(ggml_backend_t backend) {
@@ -57,6 +62,7 @@ ggml_status backend_graph_compute(ggml_backend_t backend, ggml_cgraph* graph) {
     log_line(GGML_LOG_LEVEL_ERROR, shadow.error().message);
     return GGML_STATUS_ALLOC_FAILED;
   }
+  if (ExpertGraph::concerns(*shadow)) return context.experts.compute(context.cpu.get(), *shadow);
   return ggml_backend_graph_compute(context.cpu.get(), *shadow);
 }
 
@@ -118,6 +124,11 @@ ggml_backend_t device_init_backend(ggml_backend_dev_t dev, const char* /*params*
 ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t /*dev*/) { return buffer_type(); }
 
 bool device_supports_op(ggml_backend_dev_t /*dev*/, const ggml_tensor* op) {
+  // Streamed experts are there for one thing.
+  const auto is_expert = [](const ggml_tensor* src) { return src != nullptr && is_streamed(src); };
+  if (std::ranges::any_of(op->src, is_expert)) {
+    return op->op == GGML_OP_MUL_MAT_ID && is_expert(op->src[0]) && is_expert_weight(op->src[0]);
+  }
   const auto is_cache = [](const ggml_tensor* src) { return src != nullptr && is_in_cache(src); };
   const bool on_cache = is_in_cache(op) || std::ranges::any_of(op->src, is_cache);
   if (!on_cache) {
@@ -139,7 +150,14 @@ bool device_supports_op(ggml_backend_dev_t /*dev*/, const ggml_tensor* op) {
 }
 
 bool device_supports_buft(ggml_backend_dev_t /*dev*/, ggml_backend_buffer_type_t buft) {
-  return buft == buffer_type() || ggml_backend_dev_supports_buft(cpu_device(), buft);
+  return buft == buffer_type() || buft == expert_buffer_type() ||
+         ggml_backend_dev_supports_buft(cpu_device(), buft);
+}
+
+// Where libllama may put weights besides the device's own buffers. Asked by get_proc_address.
+ggml_backend_buffer_type_t* extra_buffer_types(ggml_backend_dev_t /*dev*/) {
+  static std::array<ggml_backend_buffer_type_t, 2> types = {expert_buffer_type(), nullptr};
+  return expert_options().cache_bytes > 0 ? types.data() : &types[1];
 }
 
 // --- the registry's entry
@@ -161,12 +179,32 @@ ggml_backend_dev_t open_device(const char* scheme_name) {
   return &device;
 }
 
+// The same for models loaded from now on: their experts are streamed as the text says; null or
+// empty: they are not.
+bool stream_experts(const char* text) {
+  if (text == nullptr || *text == '\0') {
+    set_expert_options({});
+    return true;
+  }
+  Result<ExpertOptions> options = parse_expert_options(text);
+  if (!options) {
+    log_line(GGML_LOG_LEVEL_ERROR, options.error().message);
+    return false;
+  }
+  set_expert_options(std::move(*options));
+  return true;
+}
+
 void* reg_proc_address(ggml_backend_reg_t /*reg*/, const char* name) {
   const std::string_view wanted = name;
   if (wanted == "ggml_backend_set_n_threads") return reinterpret_cast<void*>(backend_set_n_threads);
   if (wanted == "ggml_backend_set_abort_callback") {
     return reinterpret_cast<void*>(backend_set_abort_callback);
   }
+  if (wanted == "ggml_backend_dev_get_extra_bufts") {
+    return reinterpret_cast<void*>(extra_buffer_types);
+  }
+  if (wanted == "ggml_turbo_stream_experts") return reinterpret_cast<void*>(stream_experts);
   if (wanted == "ggml_turbo_open") return reinterpret_cast<void*>(open_device);
   if (wanted == "ggml_turbo_begin_packing") return reinterpret_cast<void*>(begin_packing);
   if (wanted == "ggml_turbo_begin_unpacking") return reinterpret_cast<void*>(begin_unpacking);
@@ -215,10 +253,16 @@ ggml_backend_reg_t init() {
     }
   }
   buffer_type()->device = &device;
+  expert_buffer_type()->device = &device;
+  if (const char* experts = std::getenv("GGML_TURBO_EXPERTS"); experts != nullptr) {
+    if (!stream_experts(experts)) return nullptr;
+  }
   const char* scheme = std::getenv("GGML_TURBO_KV");
-  if (scheme == nullptr || *scheme == '\0') {
+  if (scheme == nullptr || *scheme == '\0') scheme = expert_options().cache_bytes > 0 ? "f16" : "";
+  if (*scheme == '\0') {
     log_line(GGML_LOG_LEVEL_INFO,
-             "loaded, and off: name a KV scheme to use it, such as GGML_TURBO_KV=turbo8v4");
+             "loaded, and off: name a KV scheme to use it, such as GGML_TURBO_KV=turbo8v4, or "
+             "memory for streamed experts, such as GGML_TURBO_EXPERTS=4G");
   } else {
     has_device = open_device(scheme) != nullptr;
   }

@@ -1,0 +1,158 @@
+#include "device/experts/expert_buffer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "device/log.h"
+
+namespace slipstream::turbo {
+namespace {
+
+struct ExpertBuffer {
+  Mapping addresses;
+  ExpertStore store;
+};
+
+ExpertBuffer& context_of(ggml_backend_buffer_t buffer) {
+  return *static_cast<ExpertBuffer*>(buffer->context);
+}
+
+ExpertOptions& options_slot() {
+  static ExpertOptions options;
+  return options;
+}
+
+// All there are, for the counters.
+struct Stores {
+  std::mutex mutex;
+  std::set<ExpertStore*> all;
+};
+Stores& stores() {
+  static Stores stores;
+  return stores;
+}
+
+// --- the buffer's functions, called by ggml
+
+void free_buffer(ggml_backend_buffer_t buffer) {
+  {
+    const std::lock_guard held(stores().mutex);
+    stores().all.erase(&context_of(buffer).store);
+  }
+  delete &context_of(buffer);
+}
+
+void* get_base(ggml_backend_buffer_t buffer) { return context_of(buffer).addresses.bytes().data(); }
+
+// Weights are only ever set and read.
+void memset_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* /*tensor*/, uint8_t /*value*/,
+                   size_t /*offset*/, size_t /*size*/) {}
+void clear(ggml_backend_buffer_t /*buffer*/, uint8_t /*value*/) {}
+
+void set_tensor(ggml_backend_buffer_t buffer, ggml_tensor* tensor, const void* data, size_t offset,
+                size_t size) {
+  const auto* bytes = static_cast<const std::byte*>(data);
+  context_of(buffer).store.add(tensor, offset == 0 ? std::span(bytes, size) : std::span(bytes, 0));
+}
+
+void get_tensor(ggml_backend_buffer_t buffer, const ggml_tensor* tensor, void* data, size_t offset,
+                size_t size) {
+  const Result<void> read =
+      context_of(buffer).store.read(tensor, std::span(static_cast<std::byte*>(data), size), offset);
+  if (!read) log_line(GGML_LOG_LEVEL_ERROR, read.error().message);
+}
+
+constexpr ggml_backend_buffer_i kBufferInterface = {
+    .free_buffer = free_buffer,
+    .get_base = get_base,
+    .init_tensor = nullptr,
+    .memset_tensor = memset_tensor,
+    .set_tensor = set_tensor,
+    .get_tensor = get_tensor,
+    .set_tensor_2d = nullptr,
+    .get_tensor_2d = nullptr,
+    .cpy_tensor = nullptr,
+    .clear = clear,
+    .reset = nullptr,
+};
+
+// --- the buffer type's functions
+
+const char* get_name(ggml_backend_buffer_type_t /*buft*/) { return "TURBO_EXPERTS"; }
+
+ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
+  Result<Mapping> addresses = Mapping::anonymous(std::max<std::size_t>(size, 4096));
+  if (!addresses) {
+    log_line(GGML_LOG_LEVEL_ERROR, addresses.error().message);
+    return nullptr;
+  }
+  auto context = std::unique_ptr<ExpertBuffer>(
+      new ExpertBuffer{.addresses = std::move(*addresses), .store{expert_options()}});
+  {
+    const std::lock_guard held(stores().mutex);
+    stores().all.insert(&context->store);
+  }
+  return ggml_backend_buffer_init(buft, kBufferInterface, context.release(), size);
+}
+
+constexpr std::size_t kAlignment = 64;
+size_t get_alignment(ggml_backend_buffer_type_t /*buft*/) { return kAlignment; }
+// An address of its own is all that a tensor takes here.
+size_t get_alloc_size(ggml_backend_buffer_type_t /*buft*/, const ggml_tensor* /*tensor*/) {
+  return kAlignment;
+}
+bool is_host(ggml_backend_buffer_type_t /*buft*/) { return false; }
+
+}  // namespace
+
+ggml_backend_buffer_type* expert_buffer_type() {
+  static ggml_backend_buffer_type type = {
+      .iface = {.get_name = get_name,
+                .alloc_buffer = alloc_buffer,
+                .alloc_buffer_n = nullptr,
+                .get_alignment = get_alignment,
+                .get_max_size = nullptr,
+                .get_alloc_size = get_alloc_size,
+                .get_alloc_size_n = nullptr,
+                .is_host = is_host},
+      .device = nullptr,
+      .context = nullptr,
+  };
+  return &type;
+}
+
+void set_expert_options(ExpertOptions options) { options_slot() = std::move(options); }
+const ExpertOptions& expert_options() { return options_slot(); }
+
+bool is_expert_weight(const ggml_tensor* tensor) {
+  return std::string_view(tensor->name).ends_with("_exps.weight");
+}
+
+bool is_streamed(const ggml_tensor* tensor) {
+  return tensor->buffer != nullptr && tensor->buffer->buft == expert_buffer_type();
+}
+
+ExpertStore& store_of(const ggml_tensor* tensor) { return context_of(tensor->buffer).store; }
+
+std::map<int, ExpertCounters> all_expert_counters() {
+  const std::lock_guard held(stores().mutex);
+  std::map<int, ExpertCounters> sum;
+  for (const ExpertStore* store : stores().all) {
+    for (const auto& [layer, counters] : store->counters()) {
+      ExpertCounters& total = sum[layer];
+      total.n_hits += counters.n_hits;
+      total.n_misses += counters.n_misses;
+      total.n_guessed += counters.n_guessed;
+      total.n_guessed_used += counters.n_guessed_used;
+      total.n_bytes_read += counters.n_bytes_read;
+      total.stall_ns += counters.stall_ns;
+    }
+  }
+  return sum;
+}
+
+}  // namespace slipstream::turbo

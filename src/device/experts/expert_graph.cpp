@@ -1,0 +1,318 @@
+#include "device/experts/expert_graph.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <format>
+#include <numeric>
+
+#include "device/log.h"
+
+namespace slipstream::turbo {
+namespace {
+
+// Looking ahead is for generation: a long prompt needs nearly every expert anyway.
+constexpr std::int64_t kLookaheadTokensMax = 8;
+
+bool is_ours(const ggml_tensor* node) {
+  return node->op == GGML_OP_MUL_MAT_ID && is_streamed(node->src[0]);
+}
+
+// "blk.17.ffn_gate_inp.weight": 17; -1: something else.
+int layer_of_router(const ggml_tensor* weights) {
+  std::string_view name = weights->name;
+  if (!name.starts_with("blk.") || !name.ends_with(".ffn_gate_inp.weight")) return -1;
+  name.remove_prefix(4);
+  int layer = -1;
+  std::from_chars(name.data(), name.data() + name.size(), layer);
+  return layer;
+}
+
+std::int32_t id_at(const ggml_tensor* ids, std::int64_t rank, std::int64_t token) {
+  std::int32_t id = 0;
+  std::memcpy(&id,
+              static_cast<const char*>(ids->data) + static_cast<std::size_t>(token) * ids->nb[1] +
+                  static_cast<std::size_t>(rank) * ids->nb[0],
+              sizeof(id));
+  return id;
+}
+
+ggml_context_ptr make_context(std::size_t n_tensors, std::size_t n_nodes) {
+  return ggml_context_ptr(ggml_init(
+      {.mem_size = n_tensors * ggml_tensor_overhead() + ggml_graph_overhead_custom(n_nodes, false),
+       .mem_buffer = nullptr,
+       .no_alloc = true}));
+}
+
+ggml_status compute_nodes(ggml_backend_t cpu, std::span<ggml_tensor* const> nodes) {
+  const ggml_context_ptr context = make_context(0, nodes.size());
+  if (!context) return GGML_STATUS_ALLOC_FAILED;
+  ggml_cgraph* graph = ggml_new_graph_custom(context.get(), nodes.size(), false);
+  for (ggml_tensor* node : nodes) ggml_graph_add_node(graph, node);
+  return ggml_backend_graph_compute(cpu, graph);
+}
+
+// The slots of a matrix as a tensor of experts: the stock kernel steps from one to the next by
+// nb[2].
+ggml_tensor* new_slots_tensor(ggml_context* context, const ggml_tensor* weights,
+                              ExpertMatrix& matrix, int n_slots) {
+  ggml_tensor* slots =
+      ggml_new_tensor_3d(context, weights->type, weights->ne[0], weights->ne[1], n_slots);
+  slots->nb[2] = matrix.slot_bytes();
+  slots->nb[3] = slots->nb[2] * static_cast<std::size_t>(n_slots);
+  slots->data = matrix.arena.bytes().data() + matrix.start_in_slot();
+  return slots;
+}
+
+ggml_status report(const Error& error) {
+  log_line(GGML_LOG_LEVEL_ERROR, error.message);
+  return GGML_STATUS_FAILED;
+}
+
+}  // namespace
+
+bool ExpertGraph::concerns(ggml_cgraph* graph) {
+  for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
+    if (is_ours(ggml_graph_node(graph, i))) return true;
+  }
+  return false;
+}
+
+ggml_status ExpertGraph::compute(ggml_backend_t cpu, ggml_cgraph* graph) {
+  cpu_ = cpu;
+  part_.clear();
+  routers_.clear();
+  chosen_for_ = nullptr;
+  chosen_layer_ = nullptr;
+  std::size_t n_ours = 0;
+  ExpertStore* store = nullptr;
+  std::int64_t n_tokens = 0;
+  for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
+    ggml_tensor* node = ggml_graph_node(graph, i);
+    if (is_ours(node)) {
+      ++n_ours;
+      store = &store_of(node->src[0]);
+      n_tokens = node->ne[2];
+    } else if (node->op == GGML_OP_MUL_MAT) {
+      if (const int layer = layer_of_router(node->src[0]); layer >= 0) {
+        routers_[layer] = node->src[0];
+      }
+    }
+  }
+  // For each of ours its copy, the slots and their numbers; for a look ahead two more.
+  context_ = make_context(5 * n_ours, 0);
+  if (!context_) return GGML_STATUS_ALLOC_FAILED;
+
+  const std::unique_lock held = store->lock();
+  const auto started = std::chrono::steady_clock::now();
+  if (const Result<void> prepared = store->prepare(); !prepared) return report(prepared.error());
+  for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
+    ggml_tensor* node = ggml_graph_node(graph, i);
+    if (!is_ours(node)) {
+      part_.push_back(node);
+      continue;
+    }
+    const auto [layer, matrix] = store->find(node->src[0]);
+    if (layer == nullptr || &store_of(node->src[0]) != store) {
+      return report({Code::kUnsupported, std::format("experts of {} are not known", node->name)});
+    }
+    if (chosen_for_ != node->src[2] || chosen_layer_ != layer) {
+      if (const ggml_status status = compute_part(); status != GGML_STATUS_SUCCESS) return status;
+      if (const Result<void> chosen = choose(node, *layer, *store); !chosen) {
+        return report(chosen.error());
+      }
+      look_ahead(node, layer->layer() + 1, *store);
+    }
+    if (const ggml_status status = multiply(node, *layer, *matrix, *store);
+        status != GGML_STATUS_SUCCESS) {
+      return status;
+    }
+  }
+  const ggml_status status = compute_part();
+  store->publish_counters();
+  if (n_tokens <= kLookaheadTokensMax) {
+    trial_.observe(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count() /
+        static_cast<double>(n_tokens));
+  }
+  return status;
+}
+
+ggml_status ExpertGraph::compute_part() {
+  if (part_.empty()) return GGML_STATUS_SUCCESS;
+  const ggml_status status = compute_nodes(cpu_, part_);
+  part_.clear();
+  return status;
+}
+
+// What the router chose is known now: finds slots for it and, if it fits, reads it.
+Result<void> ExpertGraph::choose(const ggml_tensor* multiplication, ExpertLayer& layer,
+                                 ExpertStore& store) {
+  const ggml_tensor* ids = multiplication->src[2];
+  choices_.clear();
+  for (std::int64_t token = 0; token < ids->ne[1]; ++token) {
+    for (std::int64_t rank = 0; rank < ids->ne[0]; ++rank) {
+      const std::int32_t expert = id_at(ids, rank, token);
+      if (expert < 0 || expert >= layer.n_experts()) {
+        return fail(Code::kCorrupt, std::format("layer {} has {} experts, and its router chose {}",
+                                                layer.layer(), layer.n_experts(), expert));
+      }
+      choices_.push_back(expert);
+    }
+  }
+  needed_.assign(choices_.begin(), choices_.end());
+  std::ranges::sort(needed_);
+  needed_.erase(std::ranges::unique(needed_).begin(), needed_.end());
+
+  chosen_for_ = ids;
+  chosen_layer_ = &layer;
+  const std::vector<Turn>& turns = layer.plan(needed_, store.reader());
+  if (turns.size() > 1) return {};
+  if (Result<void> read = layer.read_all(turns.front(), store.reader()); !read) {
+    chosen_for_ = nullptr;
+    return read;
+  }
+  slot_ids_.resize(choices_.size());
+  std::ranges::transform(choices_, slot_ids_.begin(),
+                         [&](std::int32_t expert) { return layer.slots().slot_of(expert); });
+  return {};
+}
+
+ggml_status ExpertGraph::multiply(ggml_tensor* multiplication, ExpertLayer& layer,
+                                  ExpertMatrix& matrix, ExpertStore& store) {
+  const std::vector<Turn>& turns = layer.current_plan();
+  if (turns.size() == 1) {
+    add_in_slots(multiplication, matrix, layer.n_slots());
+    return GGML_STATUS_SUCCESS;
+  }
+  // What is multiplied has to be there, and turns read as they go.
+  if (const ggml_status status = compute_part(); status != GGML_STATUS_SUCCESS) return status;
+  const bool has_halves = layer.n_slots() > 1;
+  SlabReader::Ticket ticket = layer.start_reads(turns[0], matrix, store.reader());
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const Result<void> read = layer.finish_reads(turns[i], matrix, ticket, store.reader());
+    const bool has_next = i + 1 < turns.size();
+    if (has_next && has_halves) ticket = layer.start_reads(turns[i + 1], matrix, store.reader());
+    ggml_status status = read ? GGML_STATUS_SUCCESS : report(read.error());
+    if (status == GGML_STATUS_SUCCESS && !turns[i].empty()) {
+      status = multiply_turn(multiplication, matrix, layer.n_slots(), turns[i]);
+    }
+    if (status != GGML_STATUS_SUCCESS) {
+      if (has_next && has_halves) {
+        (void)layer.finish_reads(turns[i + 1], matrix, ticket, store.reader());
+      }
+      chosen_for_ = nullptr;
+      return status;
+    }
+    if (has_next && !has_halves) ticket = layer.start_reads(turns[i + 1], matrix, store.reader());
+  }
+  layer.finish_matrix();
+  return GGML_STATUS_SUCCESS;
+}
+
+void ExpertGraph::add_in_slots(ggml_tensor* multiplication, ExpertMatrix& matrix, int n_slots) {
+  const ggml_tensor* ids = multiplication->src[2];
+  ggml_tensor* slot_ids = ggml_new_tensor_2d(context_.get(), GGML_TYPE_I32, ids->ne[0], ids->ne[1]);
+  slot_ids->data = slot_ids_.data();
+  ggml_tensor* copy = ggml_new_tensor_1d(context_.get(), GGML_TYPE_F32, 1);
+  *copy = *multiplication;
+  copy->src[0] = new_slots_tensor(context_.get(), multiplication->src[0], matrix, n_slots);
+  copy->src[2] = slot_ids;
+  part_.push_back(copy);
+}
+
+ggml_status ExpertGraph::multiply_turn(const ggml_tensor* multiplication, ExpertMatrix& matrix,
+                                       int n_slots, const Turn& turn) {
+  const ggml_tensor* rows = multiplication->src[1];
+  const std::int64_t n_ranks = multiplication->src[2]->ne[0];
+  // Which of the batch's choices are this turn's, and in which slot they lie.
+  std::map<std::int32_t, std::int32_t> slots;
+  for (const Placement& placement : turn) slots[placement.expert] = placement.slot;
+  std::vector<std::size_t> mine;
+  slot_ids_.clear();
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    const auto slot = slots.find(choices_[i]);
+    if (slot == slots.end()) continue;
+    mine.push_back(i);
+    slot_ids_.push_back(slot->second);
+  }
+  const std::size_t row_bytes = ggml_row_size(rows->type, rows->ne[0]);
+  gathered_.resize(mine.size() * row_bytes);
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const auto token = static_cast<std::int64_t>(mine[i]) / n_ranks;
+    const auto rank = static_cast<std::int64_t>(mine[i]) % n_ranks;
+    std::memcpy(gathered_.data() + i * row_bytes,
+                static_cast<const char*>(rows->data) +
+                    static_cast<std::size_t>(token) * rows->nb[2] +
+                    static_cast<std::size_t>(rank % rows->ne[1]) * rows->nb[1],
+                row_bytes);
+  }
+  const auto n_mine = static_cast<std::int64_t>(mine.size());
+  const ggml_context_ptr context = make_context(4, 0);
+  if (!context) return GGML_STATUS_ALLOC_FAILED;
+  ggml_tensor* input = ggml_new_tensor_3d(context.get(), rows->type, rows->ne[0], 1, n_mine);
+  input->data = gathered_.data();
+  ggml_tensor* ids = ggml_new_tensor_2d(context.get(), GGML_TYPE_I32, 1, n_mine);
+  ids->data = slot_ids_.data();
+  ggml_tensor* experts = new_slots_tensor(context.get(), multiplication->src[0], matrix, n_slots);
+  ggml_tensor* product = ggml_mul_mat_id(context.get(), experts, input, ids);
+  products_.resize(static_cast<std::size_t>(ggml_nelements(product)));
+  product->data = products_.data();
+  product->flags |= GGML_TENSOR_FLAG_COMPUTE;
+  if (const ggml_status status = compute_nodes(cpu_, std::span(&product, 1));
+      status != GGML_STATUS_SUCCESS) {
+    return status;
+  }
+  const auto n_outputs = static_cast<std::size_t>(multiplication->ne[0]);
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const std::size_t token = mine[i] / static_cast<std::size_t>(n_ranks);
+    const std::size_t rank = mine[i] % static_cast<std::size_t>(n_ranks);
+    std::memcpy(static_cast<char*>(multiplication->data) + token * multiplication->nb[2] +
+                    rank * multiplication->nb[1],
+                products_.data() + i * n_outputs, n_outputs * sizeof(float));
+  }
+  return GGML_STATUS_SUCCESS;
+}
+
+// Asks the next layer's router with what this layer's experts are about to be given.
+void ExpertGraph::look_ahead(const ggml_tensor* multiplication, int layer, ExpertStore& store) {
+  if (!store.options().looks_ahead || !trial_.looks_ahead()) return;
+  ExpertLayer* next = store.find_layer(layer);
+  const auto router = routers_.find(layer);
+  const ggml_tensor* input = multiplication->src[1];
+  if (next == nullptr || router == routers_.end() || input->ne[1] != 1 ||
+      input->ne[2] > kLookaheadTokensMax || input->type != GGML_TYPE_F32 ||
+      router->second->ne[0] != input->ne[0] || router->second->ne[1] != next->n_experts()) {
+    return;
+  }
+  const std::int64_t n_tokens = input->ne[2];
+  const ggml_context_ptr context = make_context(2, 0);
+  if (!context) return;
+  ggml_tensor* hidden = ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, input->ne[0], n_tokens);
+  hidden->data = input->data;
+  hidden->nb[1] = input->nb[2];
+  ggml_tensor* logits = ggml_mul_mat(context.get(), router->second, hidden);
+  products_.resize(static_cast<std::size_t>(ggml_nelements(logits)));
+  logits->data = products_.data();
+  logits->flags |= GGML_TENSOR_FLAG_COMPUTE;
+  if (compute_nodes(cpu_, std::span(&logits, 1)) != GGML_STATUS_SUCCESS) return;
+
+  const auto n_experts = static_cast<std::size_t>(next->n_experts());
+  const auto n_chosen = multiplication->src[2]->ne[0];
+  std::vector<int> order(n_experts);
+  std::vector<int> likely;
+  for (std::size_t token = 0; token < static_cast<std::size_t>(n_tokens); ++token) {
+    const float* of_token = products_.data() + token * n_experts;
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::partial_sort(order, order.begin() + n_chosen, [&](int left, int right) {
+      return of_token[left] > of_token[right];
+    });
+    for (const int expert : std::span(order).first(static_cast<std::size_t>(n_chosen))) {
+      if (std::ranges::find(likely, expert) == likely.end()) likely.push_back(expert);
+    }
+  }
+  next->guess(likely, store.reader());
+}
+
+}  // namespace slipstream::turbo

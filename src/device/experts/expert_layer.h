@@ -1,0 +1,115 @@
+// ExpertLayer: the experts of one layer, their place in the model's file and the slots that hold
+// some of them in memory.
+//
+// A batch names the experts that it needs and gets turns: experts with a slot each. There is one
+// turn if all of them find room at once. Otherwise the batch is computed in turns, which use one
+// half of the slots and then the other, so that the next turn's experts are read while this one's
+// are computed. Each expert is read at most once for a batch and matrix.
+//
+// Threads: owned by the store, whose lock protects it.
+// Errors:  kIo from reads; what was read into a slot is then forgotten.
+#pragma once
+
+#include <ggml.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/mapping.h"
+#include "base/result.h"
+#include "device/experts/expert_slots.h"
+#include "device/experts/slab_reader.h"
+
+namespace slipstream::turbo {
+
+struct ExpertCounters {
+  std::uint64_t n_hits = 0;          // experts that a batch needed and found
+  std::uint64_t n_misses = 0;        // and that had to be read
+  std::uint64_t n_guessed = 0;       // read ahead of a batch
+  std::uint64_t n_guessed_used = 0;  // and needed by the next one
+  std::uint64_t n_bytes_read = 0;
+  std::uint64_t stall_ns = 0;  // for which computing waited
+};
+
+// The matrices of one kind (gate, up, down, or gate and up in one) of all experts of a layer.
+struct ExpertMatrix {
+  const void* address;  // by which graphs name it: of no memory
+  std::string name;
+  const ModelFile* file;
+  std::uint64_t offset;    // of expert 0 in the file
+  std::size_t slab_bytes;  // of one expert
+  Mapping arena;           // n_slots * slot_bytes()
+
+  // A slot has room for the blocks around a slab.
+  [[nodiscard]] std::size_t slot_bytes() const;
+  // Where in a slot the slab lies: the same for all, because kernels step from slot to slot.
+  [[nodiscard]] std::size_t start_in_slot() const;
+  [[nodiscard]] FilePiece piece(int expert, int slot);
+  // After piece() was read: moves the slab to its start, if experts start differently in blocks.
+  void settle(int expert, int slot);
+};
+
+struct Placement {
+  int expert;
+  int slot;
+  bool is_read;  // has to be read first
+};
+using Turn = std::vector<Placement>;
+
+class ExpertLayer {
+ public:
+  ExpertLayer(int layer, int n_experts) : layer_(layer), n_experts_(n_experts) {}
+
+  void add(ExpertMatrix matrix) { matrices_.push_back(std::move(matrix)); }
+  [[nodiscard]] int layer() const { return layer_; }
+  [[nodiscard]] int n_experts() const { return n_experts_; }
+  [[nodiscard]] int n_slots() const { return slots_ ? slots_->n_slots() : 0; }
+  [[nodiscard]] std::size_t bytes_per_slot() const;
+  [[nodiscard]] std::vector<ExpertMatrix>& matrices() { return matrices_; }
+  [[nodiscard]] ExpertCounters& counters() { return counters_; }
+  [[nodiscard]] const std::vector<std::uint64_t>& n_uses() const { return n_uses_; }
+  [[nodiscard]] const ExpertSlots& slots() const { return *slots_; }
+
+  // Once, before anything else: memory for so many experts.
+  [[nodiscard]] Result<void> allocate(int n_slots, CachePolicy policy);
+  void pin(int expert) { slots_->pin(expert); }
+
+  // Chooses slots for what a batch needs, each expert named once. The plan holds until the next.
+  [[nodiscard]] const std::vector<Turn>& plan(std::span<const int> experts, SlabReader& reader);
+  [[nodiscard]] const std::vector<Turn>& current_plan() const { return turns_; }
+  // Of a plan in several turns: one matrix went through all of them.
+  void finish_matrix() { ++n_matrices_done_; }
+
+  // Reads what a turn needs: of one matrix, or of all together.
+  [[nodiscard]] SlabReader::Ticket start_reads(const Turn& turn, ExpertMatrix& matrix,
+                                               SlabReader& reader);
+  [[nodiscard]] Result<void> finish_reads(const Turn& turn, ExpertMatrix& matrix,
+                                          SlabReader::Ticket ticket, SlabReader& reader);
+  [[nodiscard]] Result<void> read_all(const Turn& turn, SlabReader& reader);
+
+  // Starts to read what a later batch may need. plan() waits for it.
+  void guess(std::span<const int> experts, SlabReader& reader);
+
+ private:
+  void plan_in_turns(std::span<const int> experts);
+  void forget_unfinished_turns();
+  void finish_guess(SlabReader& reader);
+  [[nodiscard]] Result<void> wait(SlabReader::Ticket ticket, SlabReader& reader);
+
+  int layer_;
+  int n_experts_;
+  std::vector<ExpertMatrix> matrices_;
+  std::optional<ExpertSlots> slots_;
+  std::vector<std::uint64_t> n_uses_;  // by expert
+  std::vector<Turn> turns_;
+  std::size_t n_matrices_done_ = 0;
+  Turn guessed_;
+  SlabReader::Ticket guess_ticket_ = 0;
+  std::vector<FilePiece> pieces_;  // kept for its memory
+  ExpertCounters counters_;
+};
+
+}  // namespace slipstream::turbo

@@ -1,0 +1,42 @@
+// LookaheadTrial: finds out whether reading ahead pays, by doing without it now and then.
+//
+// Steps come in rounds of kSteps. Two rounds try, one with and one without; the faster of the two
+// ways is kept for kRoundsKept rounds; then both are tried again.
+//
+// Threads: thread-compatible. Errors: none. No clock: the caller measures.
+#pragma once
+
+namespace slipstream::turbo {
+
+class LookaheadTrial {
+ public:
+  static constexpr int kSteps = 32;
+  static constexpr int kRoundsKept = 8;
+
+  // For the next step.
+  [[nodiscard]] bool looks_ahead() const { return looks_ahead_; }
+
+  void observe(double seconds) {
+    seconds_ += seconds;
+    if (++n_steps_ < kSteps) return;
+    if (round_ == 0) {
+      seconds_with_ = seconds_;
+      looks_ahead_ = false;
+    } else if (round_ == 1) {
+      looks_ahead_ = seconds_with_ < seconds_;
+    }
+    round_ = round_ == kRoundsKept + 1 ? 0 : round_ + 1;
+    if (round_ == 0) looks_ahead_ = true;
+    n_steps_ = 0;
+    seconds_ = 0;
+  }
+
+ private:
+  bool looks_ahead_ = true;
+  int round_ = 0;  // 0: with, 1: without, then the better one
+  int n_steps_ = 0;
+  double seconds_ = 0;
+  double seconds_with_ = 0;
+};
+
+}  // namespace slipstream::turbo

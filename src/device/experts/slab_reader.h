@@ -1,0 +1,100 @@
+// SlabReader: reads pieces of model files into memory, many at once and past the page cache.
+//
+// io_uring with O_DIRECT where the system allows both; buffered reads where the file system refuses
+// O_DIRECT; one pread after another where io_uring is refused (containers often do). With O_DIRECT
+// the disk writes whole blocks, so a piece that does not start and end with a block is read with
+// what lies around it: the caller gives memory with room for that (see FilePiece).
+//
+// Threads: thread-compatible. Errors: kIo with the file's name; a file that ends too early is kIo.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace slipstream::turbo {
+
+// What O_DIRECT asks of offsets, lengths and addresses. 512 would do on many disks; 4096 does on
+// all.
+inline constexpr std::size_t kBlockBytes = 4096;
+
+enum class ReadWay { kUringDirect, kUringBuffered, kPread };
+
+struct ModelFile {
+  std::string path;
+  UniqueFd fd;
+  std::uint64_t n_bytes = 0;
+  bool is_direct = false;
+};
+
+// Opens the file for reads in the best way up to `way`.
+[[nodiscard]] Result<ModelFile> open_model_file(const std::string& path, ReadWay way);
+
+// Bytes [offset, offset + n_bytes) of a file. `into` receives the enclosing whole blocks and starts
+// with a block: the piece itself begins at into[offset % kBlockBytes].
+struct FilePiece {
+  const ModelFile* file;
+  std::uint64_t offset;
+  std::size_t n_bytes;
+  std::byte* into;
+
+  // How many bytes `into` has to have room for.
+  [[nodiscard]] std::size_t n_block_bytes() const;
+};
+
+class SlabReader {
+ public:
+  // Reads given to one start() are waited for together.
+  using Ticket = std::uint64_t;
+
+  explicit SlabReader(ReadWay way);
+  ~SlabReader();
+  SlabReader(const SlabReader&) = delete;
+  SlabReader& operator=(const SlabReader&) = delete;
+
+  // What is really used, and in words for a log line.
+  [[nodiscard]] ReadWay way() const { return way_; }
+  [[nodiscard]] std::string_view way_name() const;
+
+  // Memory that reads will go to. Naming it once saves the kernel from looking up its pages at each
+  // read. Where that is refused (locked memory is limited), reads work all the same.
+  void register_memory(std::span<const std::span<std::byte>> areas);
+
+  // The memory belongs to the reader until wait() returns, whether that succeeds or not.
+  [[nodiscard]] Ticket start(std::span<const FilePiece> pieces);
+  [[nodiscard]] Result<void> wait(Ticket ticket);
+  // Until nothing is under way.
+  void wait_for_all();
+
+  // For tests: asked before each read's result is believed; an errno makes it a failure.
+  void set_fault(std::function<int(const FilePiece&)> fault) { fault_ = std::move(fault); }
+
+ private:
+  struct Ring;
+  struct Batch;
+  struct Request;
+
+  void finish(Request& request, int result);
+  void start_request(Request& request);
+  void reap(bool wait_for_one);
+  Request* take_request();
+  Batch& batch_of(Ticket ticket);
+
+  ReadWay way_;
+  std::unique_ptr<Ring> ring_;
+  std::vector<std::unique_ptr<Request>> requests_;  // all there are
+  std::vector<Request*> free_requests_;
+  std::vector<Batch> batches_;  // not waited for yet
+  Ticket last_ticket_ = 0;
+  std::vector<std::span<std::byte>> registered_;
+  std::function<int(const FilePiece&)> fault_;
+};
+
+}  // namespace slipstream::turbo
