@@ -1,6 +1,8 @@
 #include "cli/kv_choice.h"
 
 #include <algorithm>
+#include <format>
+#include <optional>
 
 #include "cli/plugin_path.h"
 #include "engine/memory/kv_choice.h"
@@ -20,15 +22,65 @@ Result<KvChoice> choose_or_check(const ModelProfile& profile, std::string_view k
   return check_fits(profile, *scheme, available_bytes, shape, has_plugin);
 }
 
+// Of what is left for experts, the part that is taken: the rest of the system wants some, too.
+constexpr double kCacheShare = 0.9;
+
+// A plan in which experts stay in the file; none if they need not.
+Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
+                                             std::string_view kv, ContextShape shape,
+                                             std::uint64_t available_bytes,
+                                             const ExpertWish& wish) {
+  const Result<ModelProfile> streamed = read_profile(model, /*streams_experts=*/true);
+  if (!streamed) return std::unexpected(streamed.error());
+  const std::uint64_t expert_bytes = streamed->weights.experts;
+  if (expert_bytes == 0) {
+    return fail(Code::kInvalidArgument,
+                std::format("{} has no experts that could be streamed: leave out --stream-experts",
+                            model.string()));
+  }
+  if (shape.n_ctx == 0) shape.n_ctx = std::min(kDefaultContext, streamed->geometry.n_ctx_train);
+  if (wish.cache_bytes == 0) {
+    const Result<ModelProfile> resident = read_profile(model);
+    if (!resident) return std::unexpected(resident.error());
+    if (choose_or_check(*resident, kv, shape, available_bytes, /*has_plugin=*/true)) {
+      return std::nullopt;
+    }
+  }
+  const Result<KvChoice> choice = choose_or_check(
+      *streamed, kv, shape, available_bytes - std::min(available_bytes, wish.cache_bytes), true);
+  if (!choice) return std::unexpected(choice.error());
+  std::uint64_t cache_bytes = wish.cache_bytes;
+  if (cache_bytes == 0) {
+    cache_bytes = static_cast<std::uint64_t>(
+        kCacheShare * static_cast<double>(available_bytes - needed_bytes(choice->forecast)));
+  }
+  cache_bytes = std::min(std::max<std::uint64_t>(cache_bytes, 1), expert_bytes + expert_bytes / 8);
+  return KvPlan{.scheme = choice->scheme.name(),
+                .plugin = {},
+                .experts = std::to_string(cache_bytes),
+                .n_context = static_cast<int>(choice->forecast.n_ctx),
+                .kv_bytes = choice->forecast.kv_bytes,
+                .total_bytes = needed_bytes(choice->forecast) + cache_bytes};
+}
+
 }  // namespace
 
 Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv, ContextShape shape,
-                       std::uint64_t available_bytes) {
+                       std::uint64_t available_bytes, const ExpertWish& experts) {
   const Result<std::filesystem::path> plugin = find_turbo_plugin();
-  const bool wants_plugin = kv.starts_with("turbo");
+  const bool wants_plugin = kv.starts_with("turbo") || experts.streams;
   if (wants_plugin && !plugin) return std::unexpected(plugin.error());
 
   load_backends();
+  if (experts.streams) {
+    Result<std::optional<KvPlan>> streaming =
+        plan_streaming(model, kv, shape, available_bytes, experts);
+    if (!streaming) return std::unexpected(streaming.error());
+    if (*streaming) {
+      (*streaming)->plugin = *plugin;
+      return std::move(**streaming);
+    }
+  }
   const Result<ModelProfile> profile = read_profile(model);
   KvPlan plan;
   if (profile) {
@@ -38,6 +90,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv, 
     if (!choice) return std::unexpected(choice.error());
     plan = {.scheme = choice->scheme.name(),
             .plugin = {},
+            .experts = {},
             .n_context = static_cast<int>(choice->forecast.n_ctx),
             .kv_bytes = choice->forecast.kv_bytes,
             .total_bytes = needed_bytes(choice->forecast)};
@@ -45,6 +98,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv, 
     // An architecture that libllama may know and the forecast does not.
     plan = {.scheme = std::string(kv == "auto" ? (plugin ? "turbo8v4" : "f16") : kv),
             .plugin = {},
+            .experts = {},
             .n_context = static_cast<int>(shape.n_ctx > 0 ? shape.n_ctx : kDefaultContext)};
   } else {
     return std::unexpected(profile.error());

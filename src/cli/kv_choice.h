@@ -1,7 +1,9 @@
-// Which KV scheme and context a model is loaded with: what was asked for, or what fits.
+// Which KV scheme and context a model is loaded with, and which of its experts stay in the file:
+// what was asked for, or what fits.
 //
-// Threads: thread-safe. Errors: kNotFound when a turbo... scheme is asked for by name and the
-// plugin is not there; kOutOfMemory with what would fit.
+// Threads: thread-safe. Errors: kNotFound when a turbo... scheme or streamed experts are asked for
+// and the plugin is not there; kOutOfMemory with what would fit; kInvalidArgument when experts are
+// to be streamed of a model that has none.
 #pragma once
 
 #include <filesystem>
@@ -13,9 +15,16 @@
 
 namespace slipstream {
 
+// What a user asks for.
+struct ExpertWish {
+  bool streams = false;           // if they do not fit into memory
+  std::uint64_t cache_bytes = 0;  // for those in use; 0: what is left
+};
+
 struct KvPlan {
   std::string scheme;
-  std::filesystem::path plugin;  // empty for llama.cpp's own types
+  std::filesystem::path plugin;  // empty where nothing of it is used
+  std::string experts;           // how they are streamed (ModelOptions); empty: they are not
   int n_context;
   // 0: not known, of an architecture that the forecast does not know.
   std::uint64_t kv_bytes = 0;
@@ -24,6 +33,7 @@ struct KvPlan {
 
 // kv: "auto" or a scheme. shape.n_ctx: 0 for the default. available_bytes: for weights and all.
 [[nodiscard]] Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv,
-                                     ContextShape shape, std::uint64_t available_bytes);
+                                     ContextShape shape, std::uint64_t available_bytes,
+                                     const ExpertWish& experts);
 
 }  // namespace slipstream

@@ -22,6 +22,8 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  slipstream doctor               is this machine ready, and what would make it faster?\n"
     "  slipstream doctor --dir /data   the same, for models kept in /data\n"
+    "  slipstream doctor MODEL.gguf    does it fit, and if not, what would streaming its experts "
+    "do?\n"
     "  slipstream run MODEL.gguf -p \"Once upon a time\"\n"
     "  slipstream run MODEL.gguf -f book.txt --kv turbo4 --ctx 32768 -n 500\n"
     "  slipstream serve MODEL.gguf     OpenAI's API on http://127.0.0.1:8080/v1\n";
@@ -40,6 +42,18 @@ void add_model_options(CLI::App& command, std::string& kv, int& n_context, int& 
   command.add_option("-t,--threads", n_threads, "Threads (0: one per core)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+}
+
+void add_expert_options(CLI::App& command, slipstream::ExpertWish& experts) {
+  CLI::Option* streams = command.add_flag("--stream-experts", experts.streams,
+                                          "Leave the experts of a mixture-of-experts model in its "
+                                          "file, if they do not fit into memory, "
+                                          "and read those that are used");
+  command
+      .add_option("--expert-cache", experts.cache_bytes,
+                  "Memory for the experts in use, such as 6GiB (default: what is left)")
+      ->transform(CLI::AsSizeValue(false))
+      ->needs(streams);
 }
 
 void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes) {
@@ -74,6 +88,7 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   run->add_option("--seed", options.seed, "For the same text again");
+  add_expert_options(*run, options.experts);
   add_disk_options(*run, options.kv_disk, options.kv_disk_bytes);
   return run;
 }
@@ -139,6 +154,7 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
                    "An origin whose pages may use this server, such as https://chat.example.org; * "
                    "for all (default: none)")
       ->type_name("ORIGIN");
+  add_expert_options(*serve, options.experts);
   add_disk_options(*serve, options.kv_disk, options.kv_disk_bytes);
   serve
       ->add_option("--drain-timeout", options.drain_seconds_max,
@@ -162,6 +178,10 @@ int run(int argc, char** argv) {
   slipstream::doctor::Options doctor_options;
   CLI::App* doctor = app.add_subcommand(
       "doctor", "Say what this machine has for running models, and what to do about what it lacks");
+  doctor
+      ->add_option("model", doctor_options.model,
+                   "A GGUF file: what it needs here, and how fast it can be from this disk")
+      ->type_name("MODEL");
   doctor->add_option("--dir", doctor_options.model_dir, "Where the models are, or will be")
       ->type_name("DIR")
       ->capture_default_str();

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/lazy_mapping.h"
 #include "engine/llama_log.h"
 #include "engine/memory/kv_scheme.h"
 #include "engine/own_thread.h"
@@ -20,6 +21,7 @@ namespace slipstream {
 namespace {
 
 using OpenTurbo = ggml_backend_dev_t (*)(const char* scheme);
+using StreamExperts = bool (*)(const char* options);
 
 std::string because(std::string_view what) {
   const std::string complaint = take_llama_complaint();
@@ -27,7 +29,7 @@ std::string because(std::string_view what) {
 }
 
 // The scheme belongs to the device, of which there is one: a process has one compressed scheme.
-Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options) {
+Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo_scheme) {
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
   static ggml_backend_reg_t reg = nullptr;  // ggml keeps what it has loaded
@@ -39,9 +41,16 @@ Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options) {
   // get_proc_address gives a void*; it is a function.
   const auto open =
       reinterpret_cast<OpenTurbo>(ggml_backend_reg_get_proc_address(reg, "ggml_turbo_open"));
-  ggml_backend_dev_t device = open == nullptr ? nullptr : open(options.kv.c_str());
+  const char* scheme = is_turbo_scheme ? options.kv.c_str() : "f16";
+  ggml_backend_dev_t device = open == nullptr ? nullptr : open(scheme);
   if (device == nullptr) {
     return fail(Code::kInvalidArgument, because(std::format("no KV scheme {}", options.kv)));
+  }
+  const auto stream = reinterpret_cast<StreamExperts>(
+      ggml_backend_reg_get_proc_address(reg, "ggml_turbo_stream_experts"));
+  if (stream == nullptr || !stream(options.experts.c_str())) {
+    return fail(Code::kInvalidArgument,
+                because(std::format("cannot stream experts with {}", options.experts)));
   }
   return device;
 }
@@ -101,8 +110,9 @@ Result<Model> Model::load(const ModelOptions& options) {
 
   llama_model_params params = llama_model_default_params();
   std::array<ggml_backend_dev_t, 2> devices = {};  // ends with null
-  if (scheme->is_turbo()) {
-    const Result<ggml_backend_dev_t> turbo = open_turbo(options);
+  const bool streams = !options.experts.empty();
+  if (scheme->is_turbo() || streams) {
+    const Result<ggml_backend_dev_t> turbo = open_turbo(options, scheme->is_turbo());
     if (!turbo) return std::unexpected(turbo.error());
     devices[0] = *turbo;
     params.devices = devices.data();
@@ -118,6 +128,8 @@ Result<Model> Model::load(const ModelOptions& options) {
   llama_model_ptr model;
   std::string failure;
   on_own_thread([&] {  // weights are repacked with OpenMP
+    std::optional<LazyMapping> lazy;
+    if (streams) lazy.emplace();
     model.reset(llama_model_load_from_file(options.path.c_str(), params));
     if (model == nullptr) failure = because(std::format("cannot load {}", options.path.string()));
   });

@@ -22,7 +22,9 @@ namespace slipstream {
 struct ModelOptions {
   std::filesystem::path path;
   std::string kv = "f16";
-  std::filesystem::path plugin;  // for turbo...
+  std::filesystem::path plugin;  // for turbo... and for streamed experts
+  std::string experts =
+      {};  // how they are streamed, as the plugin reads it ("4G"); empty: they are not
   int n_cells = 4096;
   int n_sequences_max = 1;  // ids
   int n_step_tokens_max = 512;

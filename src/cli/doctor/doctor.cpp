@@ -13,6 +13,7 @@ int run(const Options& options) {
   findings.append_range(probe_memory());
   findings.append_range(probe_engine());
   findings.append_range(probe_storage(options.model_dir));
+  if (!options.model.empty()) findings.append_range(probe_model(options.model));
   std::fputs(format_report(findings).c_str(), stdout);
   return std::ranges::contains(findings, Status::kMissing, &Finding::status) ? 1 : 0;
 }

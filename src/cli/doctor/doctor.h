@@ -10,6 +10,7 @@ namespace slipstream::doctor {
 
 struct Options {
   std::string model_dir = ".";
+  std::string model;  // what it would need here; empty: none in particular
 };
 
 // Prints the report to standard output. 1 if something is missing without which no model runs.

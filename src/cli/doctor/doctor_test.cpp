@@ -57,6 +57,27 @@ TEST(Doctor, MemoryIsJudgedByWhatCanBeUsed) {
   EXPECT_EQ(judge_memory(memory).status, Status::kNote);
 }
 
+TEST(Doctor, AModelThatFitsOnlyWithItsExpertsInTheFileIsAdvisedSo) {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  ModelNeeds model{.architecture = "qwen3moe",
+                   .n_bytes = 60 * kGiB,
+                   .n_bytes_streamed = 3 * kGiB,
+                   .n_expert_bytes = 56 * kGiB,
+                   .n_experts = 128,
+                   .n_experts_used = 8,
+                   .n_available_bytes = 15 * kGiB,
+                   .disk_bytes_per_second = 3.5 * 1024 * 1024 * 1024};
+  const std::vector<Finding> findings = judge_model(model);
+  ASSERT_EQ(findings.size(), 3U);
+  EXPECT_THAT(findings[0].advice, HasSubstr("--stream-experts"));
+  EXPECT_THAT(findings[1].value, HasSubstr("a token reads 3.5 GiB, or 358 MiB while 90 %"));
+  EXPECT_THAT(findings[2].value, HasSubstr("no more than 1.0 tokens/s at first and 10 at 90 %"));
+  model.n_available_bytes = 64 * kGiB;
+  EXPECT_EQ(judge_model(model)[0].status, Status::kGood);
+  model.n_available_bytes = 2 * kGiB;
+  EXPECT_THAT(judge_model(model)[0].advice, HasSubstr("smaller"));
+}
+
 EngineInfo tested_engine(std::vector<std::string> devices) {
   return {.ggml_version = kTestedGgmlVersion,
           .llama_version = kTestedLlamaVersion,

@@ -18,6 +18,7 @@ std::vector<Finding> probe_cpu();
 std::vector<Finding> probe_memory();
 std::vector<Finding> probe_engine();
 std::vector<Finding> probe_storage(const std::string& model_dir);
+std::vector<Finding> probe_model(const std::string& path);
 
 // --- what the probes make of what they read
 
@@ -40,5 +41,18 @@ struct EngineInfo {
   std::string turbo_refusal;              // why it cannot be used; empty if it can
 };
 std::vector<Finding> judge_engine(const EngineInfo& engine);
+
+// What is known of a model without loading it.
+struct ModelNeeds {
+  std::string architecture;
+  std::uint64_t n_bytes = 0;           // with everything in memory, for the default context
+  std::uint64_t n_bytes_streamed = 0;  // without the experts
+  std::uint64_t n_expert_bytes = 0;
+  std::int64_t n_experts = 0;  // of a layer
+  std::int64_t n_experts_used = 0;
+  std::uint64_t n_available_bytes = 0;
+  double disk_bytes_per_second = 0;  // 0: not measured
+};
+std::vector<Finding> judge_model(const ModelNeeds& model);
 
 }  // namespace slipstream::doctor

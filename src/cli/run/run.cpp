@@ -109,6 +109,7 @@ Result<Model> load(const Options& options, const KvPlan& kv) {
   return Model::load({.path = options.model,
                       .kv = kv.scheme,
                       .plugin = kv.plugin,
+                      .experts = kv.experts,
                       .n_cells = kv.n_context,
                       .n_sequences_max = kRunner.n_sequence_ids(),
                       .n_threads = options.n_threads,
@@ -127,7 +128,7 @@ Result<int> try_run(const Options& options) {
   const Result<KvPlan> kv = plan_kv(
       options.model, options.kv,
       {.n_ctx = options.n_context, .n_sequences_max = kRunner.n_sequence_ids(), .n_threads = 1},
-      *available);
+      *available, options.experts);
   if (!kv) return std::unexpected(kv.error());
   Result<Model> model = load(options, *kv);
   if (!model) return std::unexpected(model.error());

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "cli/kv_choice.h"
+
 namespace slipstream::run {
 
 struct Options {
@@ -13,6 +15,7 @@ struct Options {
   std::string prompt;
   std::string prompt_file;  // instead of prompt; "-": standard input
   std::string kv = "auto";
+  ExpertWish experts;
   int n_context = 0;  // 0: the default
   int n_tokens_max = 256;
   float temperature = 0.8F;

@@ -88,6 +88,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const Named& n
   Result<Model> model = Model::load({.path = named.path,
                                      .kv = kv.scheme,
                                      .plugin = kv.plugin,
+                                     .experts = kv.experts,
                                      .n_cells = kv.n_context,
                                      .n_sequences_max = runner.n_sequence_ids(),
                                      .n_threads = options.n_threads,
@@ -107,6 +108,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const Named& n
   log::info("serve.model", {{"name", named.name},
                             {"path", named.path},
                             {"kv", kv.scheme},
+                            {"expert_cache", kv.experts.empty() ? "-" : kv.experts},
                             {"context", (*engine)->n_context()}});
   std::unique_ptr<ChatTemplate> chat_template = read_chat_template(**engine);
   return std::make_unique<ServedModel>(ServedModel{.name = named.name,
@@ -133,7 +135,7 @@ Result<ModelPoolOptions> models_to_serve(const Options& options) {
                                       {.n_ctx = options.n_context,
                                        .n_sequences_max = runner_options(options).n_sequence_ids(),
                                        .n_threads = 1},
-                                      pool.bytes_max);
+                                      pool.bytes_max, options.experts);
     if (!kv) return std::unexpected(kv.error());
     pool.models.push_back({.name = model.name,
                            .bytes = kv->total_bytes,

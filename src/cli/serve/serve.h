@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/kv_choice.h"
+
 namespace slipstream::serve {
 
 struct Options {
@@ -17,6 +19,7 @@ struct Options {
   std::string host = "127.0.0.1";
   std::uint16_t port = 8080;
   std::string kv = "auto";
+  ExpertWish experts;
   int n_context = 0;  // 0: the default
   int n_parallel = 8;
   int n_queue = 256;

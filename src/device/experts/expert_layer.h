@@ -20,8 +20,8 @@
 
 #include "base/mapping.h"
 #include "base/result.h"
+#include "base/slab_reader.h"
 #include "device/experts/expert_slots.h"
-#include "device/experts/slab_reader.h"
 
 namespace slipstream::turbo {
 
@@ -38,7 +38,7 @@ struct ExpertCounters {
 struct ExpertMatrix {
   const void* address;  // by which graphs name it: of no memory
   std::string name;
-  const ModelFile* file;
+  const DataFile* file;
   std::uint64_t offset;    // of expert 0 in the file
   std::size_t slab_bytes;  // of one expert
   Mapping arena;           // n_slots * slot_bytes()

@@ -26,9 +26,9 @@ class ExpertLayerTest : public testing::TestWithParam<std::size_t> {
     Result<UniqueFd> out = open_file(path_, O_CREAT | O_TRUNC | O_WRONLY);
     ASSERT_TRUE(out);
     ASSERT_TRUE(write_exactly(out->get(), content_));
-    Result<ModelFile> file = open_model_file(path_, ReadWay::kUringDirect);
+    Result<DataFile> file = open_data_file(path_, ReadWay::kUringDirect);
     ASSERT_TRUE(file) << file.error().message;
-    file_ = std::make_unique<ModelFile>(std::move(*file));
+    file_ = std::make_unique<DataFile>(std::move(*file));
     for (std::size_t i = 0; i < 2; ++i) {
       layer_.add({.address = nullptr,
                   .name = "matrix",
@@ -88,7 +88,7 @@ class ExpertLayerTest : public testing::TestWithParam<std::size_t> {
   static constexpr std::size_t kHeader = 4096 + 160;
   const std::string path_ = "/var/tmp/expert_layer_test." + std::to_string(::getpid());
   std::vector<std::byte> content_;
-  std::unique_ptr<ModelFile> file_;
+  std::unique_ptr<DataFile> file_;
   SlabReader reader_{ReadWay::kUringDirect};
   ExpertLayer layer_{0, kExperts};
 };

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/slab_reader.h"
 #include "device/experts/expert_slots.h"
-#include "device/experts/slab_reader.h"
 
 namespace slipstream::turbo {
 

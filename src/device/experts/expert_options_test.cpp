@@ -27,9 +27,8 @@ TEST(ExpertOptions, EverythingCanBeNamed) {
 }
 
 TEST(ExpertOptions, WhatIsWrongIsNamed) {
-  for (const char* text :
-       {"", "4X", "-1", "0", "4GB", "99999999999T", "policy=lru", "4G,policy=new", "4G,io=fast",
-        "4G,lookahead=maybe", "4G,colour=red"}) {
+  for (const char* text : {"", "4X", "-1", "0", "4GB", "99999999999T", "policy=lru",
+                           "4G,policy=new", "4G,io=fast", "4G,lookahead=maybe", "4G,colour=red"}) {
     const Result<ExpertOptions> options = parse_expert_options(text);
     ASSERT_FALSE(options) << text;
     EXPECT_EQ(options.error().code, Code::kInvalidArgument) << text;

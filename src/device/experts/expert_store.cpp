@@ -39,12 +39,12 @@ ExpertStore::~ExpertStore() {
   write_trace();
 }
 
-Result<const ModelFile*> ExpertStore::open_once(const std::string& path) {
+Result<const DataFile*> ExpertStore::open_once(const std::string& path) {
   const auto found = std::ranges::find(files_, path, [](const auto& file) { return file->path; });
   if (found != files_.end()) return found->get();
-  Result<ModelFile> file = open_model_file(path, reader_.way());
+  Result<DataFile> file = open_data_file(path, reader_.way());
   if (!file) return std::unexpected(std::move(file.error()));
-  files_.push_back(std::make_unique<ModelFile>(std::move(*file)));
+  files_.push_back(std::make_unique<DataFile>(std::move(*file)));
   return files_.back().get();
 }
 
@@ -59,7 +59,7 @@ void ExpertStore::add(const ggml_tensor* tensor, std::span<const std::byte> byte
     }
     Result<Extent> extent = find_extent(bytes, tensor->name);
     if (!extent) return std::unexpected(std::move(extent.error()));
-    const Result<const ModelFile*> file = open_once(extent->path);
+    const Result<const DataFile*> file = open_once(extent->path);
     if (!file) return std::unexpected(file.error());
     const auto n_experts = static_cast<int>(tensor->ne[2]);
     ExpertLayer& of = layers_.try_emplace(*layer, *layer, n_experts).first->second;

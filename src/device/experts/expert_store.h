@@ -58,14 +58,14 @@ class ExpertStore {
   void publish_counters();
 
  private:
-  [[nodiscard]] Result<const ModelFile*> open_once(const std::string& path);
+  [[nodiscard]] Result<const DataFile*> open_once(const std::string& path);
   void pin_from_file();
   void write_trace() const;
   void log_totals() const;
 
   const ExpertOptions options_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<ModelFile>> files_;
+  std::vector<std::unique_ptr<DataFile>> files_;
   std::map<int, ExpertLayer> layers_;
   std::map<const void*, Found> by_address_;
   std::string failure_;  // the first tensor that could not be added, and why

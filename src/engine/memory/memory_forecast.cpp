@@ -36,7 +36,7 @@ Result<ContextShape> checked(const ContextShape& shape, const ModelGeometry& geo
 
 }  // namespace
 
-Result<ModelProfile> read_profile(const std::filesystem::path& path) {
+Result<ModelProfile> read_profile(const std::filesystem::path& path, bool streams_experts) {
   const Result<GgufModel> model = GgufModel::open(path);
   if (!model) return std::unexpected(model.error());
   Result<ModelGeometry> geometry = read_geometry(*model);
@@ -44,7 +44,8 @@ Result<ModelProfile> read_profile(const std::filesystem::path& path) {
     return fail(geometry.error().code,
                 std::format("{}: {}", path.string(), geometry.error().message));
   }
-  const Result<WeightBytes> weights = weight_bytes(*model, geometry->n_experts_used);
+  const Result<WeightBytes> weights =
+      weight_bytes(*model, geometry->n_experts_used, streams_experts);
   if (!weights) return std::unexpected(weights.error());
   return ModelProfile{.geometry = std::move(*geometry), .weights = *weights};
 }

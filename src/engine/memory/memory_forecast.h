@@ -43,7 +43,8 @@ struct ModelProfile {
   ModelGeometry geometry;
   WeightBytes weights;
 };
-[[nodiscard]] Result<ModelProfile> read_profile(const std::filesystem::path& path);
+[[nodiscard]] Result<ModelProfile> read_profile(const std::filesystem::path& path,
+                                                bool streams_experts = false);
 
 [[nodiscard]] Result<MemoryForecast> forecast(const ModelProfile& profile, const KvScheme& scheme,
                                               const ContextShape& shape);

@@ -175,6 +175,7 @@ Result<ModelGeometry> Reader::read() {
   }
   geometry.n_layers = number("%s.block_count");
   geometry.n_embd = n_embd_ = number("%s.embedding_length");
+  geometry.n_experts = number("%s.expert_count");
   geometry.n_experts_used = number("%s.expert_used_count");
   geometry.n_tensors = static_cast<std::int64_t>(model_.tensors().size());
   // No dimension of a tensor: some models claim ten million tokens.

@@ -49,6 +49,7 @@ struct ModelGeometry {
   // Of all the experts a token goes through.
   std::int64_t experts_in = 0;
   std::int64_t experts_out = 0;
+  std::int64_t n_experts = 0;
   std::int64_t n_experts_used = 0;
 
   std::vector<AttentionLayer> attention;  // layers with a KV cache

@@ -85,7 +85,8 @@ struct Extent {
 
 }  // namespace
 
-Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_used) {
+Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_used,
+                                 bool streams_experts) {
   ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
   if (cpu == nullptr) return fail(Code::kUnsupported, "ggml has no CPU backend loaded");
   const std::vector<ggml_backend_buffer_type_t> types = extra_buffer_types(cpu);
@@ -102,7 +103,12 @@ Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_
   WeightBytes bytes;
   std::vector<Extent> extents(model.files().size());
   for (const GgufTensor& tensor : model.tensors()) {
-    if (const auto copy = find_copy(tensor, use_of(tensor))) {
+    const Use use = use_of(tensor);
+    if (use == Use::kExpertProduct) {
+      bytes.experts += tensor.n_bytes;
+      if (streams_experts) continue;
+    }
+    if (const auto copy = find_copy(tensor, use)) {
       bytes.copied += *copy;
     } else {
       extents.at(tensor.file_idx).add(tensor);
@@ -120,6 +126,7 @@ Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_
     // Tensors of a damaged file may overlap.
     bytes.idle += extent.end - extent.first - std::min(extent.used, extent.end - extent.first);
   }
+  if (streams_experts) bytes.idle -= std::min(bytes.idle, bytes.experts);  // never read
   return bytes;
 }
 

@@ -16,13 +16,16 @@
 
 namespace slipstream {
 
+// streams_experts: they stay in the file, and are in memory only as far as a cache holds them.
 struct WeightBytes {
   std::uint64_t copied = 0;
-  std::uint64_t mapped = 0;  // and used
-  std::uint64_t idle = 0;    // mapped, and never read again
+  std::uint64_t mapped = 0;   // and used
+  std::uint64_t idle = 0;     // mapped, and never read again
+  std::uint64_t experts = 0;  // of the routed experts, wherever they are
 };
 
 // n_experts_used: of the model's experts, per token.
-[[nodiscard]] Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_used);
+[[nodiscard]] Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_used,
+                                               bool streams_experts = false);
 
 }  // namespace slipstream

@@ -1,4 +1,4 @@
-// SlabReader: reads pieces of model files into memory, many at once and past the page cache.
+// SlabReader: reads pieces of large files into memory, many at once and past the page cache.
 //
 // io_uring with O_DIRECT where the system allows both; buffered reads where the file system refuses
 // O_DIRECT; one pread after another where io_uring is refused (containers often do). With O_DIRECT
@@ -19,7 +19,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 
-namespace slipstream::turbo {
+namespace slipstream {
 
 // What O_DIRECT asks of offsets, lengths and addresses. 512 would do on many disks; 4096 does on
 // all.
@@ -27,7 +27,7 @@ inline constexpr std::size_t kBlockBytes = 4096;
 
 enum class ReadWay { kUringDirect, kUringBuffered, kPread };
 
-struct ModelFile {
+struct DataFile {
   std::string path;
   UniqueFd fd;
   std::uint64_t n_bytes = 0;
@@ -35,12 +35,12 @@ struct ModelFile {
 };
 
 // Opens the file for reads in the best way up to `way`.
-[[nodiscard]] Result<ModelFile> open_model_file(const std::string& path, ReadWay way);
+[[nodiscard]] Result<DataFile> open_data_file(const std::string& path, ReadWay way);
 
 // Bytes [offset, offset + n_bytes) of a file. `into` receives the enclosing whole blocks and starts
 // with a block: the piece itself begins at into[offset % kBlockBytes].
 struct FilePiece {
-  const ModelFile* file;
+  const DataFile* file;
   std::uint64_t offset;
   std::size_t n_bytes;
   std::byte* into;
@@ -97,4 +97,4 @@ class SlabReader {
   std::function<int(const FilePiece&)> fault_;
 };
 
-}  // namespace slipstream::turbo
+}  // namespace slipstream

@@ -1,4 +1,4 @@
-#include "device/experts/slab_reader.h"
+#include "base/slab_reader.h"
 
 #include <fcntl.h>
 #include <liburing.h>
@@ -12,7 +12,7 @@
 
 #include "base/check.h"
 
-namespace slipstream::turbo {
+namespace slipstream {
 namespace {
 
 constexpr unsigned kQueueDepth = 128;
@@ -30,8 +30,8 @@ std::size_t FilePiece::n_block_bytes() const {
   return static_cast<std::size_t>(end - block_start(offset));
 }
 
-Result<ModelFile> open_model_file(const std::string& path, ReadWay way) {
-  ModelFile file;
+Result<DataFile> open_data_file(const std::string& path, ReadWay way) {
+  DataFile file;
   file.path = path;
   if (way == ReadWay::kUringDirect) {
     // tmpfs and some network file systems refuse O_DIRECT: then reads go through the page cache.
@@ -257,4 +257,4 @@ void SlabReader::wait_for_all() {
   while (ring_ && ring_->n_under_way > 0) reap(true);
 }
 
-}  // namespace slipstream::turbo
+}  // namespace slipstream

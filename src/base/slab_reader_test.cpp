@@ -1,4 +1,4 @@
-#include "device/experts/slab_reader.h"
+#include "base/slab_reader.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "base/mapping.h"
 
-namespace slipstream::turbo {
+namespace slipstream {
 namespace {
 
 constexpr std::size_t kFileBytes = (std::size_t{3} << 20) + 1234;  // ends within a block
@@ -26,9 +26,9 @@ class SlabReaderTest : public testing::TestWithParam<ReadWay> {
     Result<UniqueFd> out = open_file(path_, O_CREAT | O_TRUNC | O_WRONLY);
     ASSERT_TRUE(out);
     ASSERT_TRUE(write_exactly(out->get(), content_));
-    Result<ModelFile> file = open_model_file(path_, GetParam());
+    Result<DataFile> file = open_data_file(path_, GetParam());
     ASSERT_TRUE(file) << file.error().message;
-    file_ = std::make_unique<ModelFile>(std::move(*file));
+    file_ = std::make_unique<DataFile>(std::move(*file));
     memory_ = *Mapping::anonymous(std::size_t{64} << 20);
   }
   void TearDown() override { std::filesystem::remove(path_); }
@@ -60,7 +60,7 @@ class SlabReaderTest : public testing::TestWithParam<ReadWay> {
   // Under /var/tmp rather than /tmp, which may be memory that refuses O_DIRECT.
   const std::string path_ = "/var/tmp/slab_reader_test." + std::to_string(::getpid());
   std::vector<std::byte> content_;
-  std::unique_ptr<ModelFile> file_;
+  std::unique_ptr<DataFile> file_;
   Mapping memory_;
 };
 
@@ -173,4 +173,4 @@ INSTANTIATE_TEST_SUITE_P(Ways, SlabReaderTest,
                          way_name);
 
 }  // namespace
-}  // namespace slipstream::turbo
+}  // namespace slipstream

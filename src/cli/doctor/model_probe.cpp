@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <chrono>
+#include <format>
+#include <random>
+
+#include "base/format_bytes.h"
+#include "base/mapping.h"
+#include "base/slab_reader.h"
+#include "cli/doctor/probes.h"
+#include "engine/memory/kv_choice.h"
+#include "engine/model.h"
+
+namespace slipstream::doctor {
+namespace {
+
+constexpr std::int64_t kContext = 8192;
+// For which share of a token's experts in memory a speed is told beside the one with none.
+constexpr double kHitRate = 0.9;
+
+// How fast the file is read as experts are: a MiB here and a MiB there, past the page cache.
+Result<double> measure_disk(const std::string& path) {
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+  constexpr std::size_t kPieces = 64;
+  constexpr std::chrono::milliseconds kTime(700);
+  const Result<DataFile> file = open_data_file(path, ReadWay::kUringDirect);
+  if (!file) return std::unexpected(file.error());
+  if (file->n_bytes < 4 * kPieceBytes) return 0;
+  Result<Mapping> memory = Mapping::anonymous(kPieces * kPieceBytes);
+  if (!memory) return std::unexpected(memory.error());
+  std::mt19937_64 random(1);
+  SlabReader reader(ReadWay::kUringDirect);
+  const auto start = std::chrono::steady_clock::now();
+  std::chrono::duration<double> took{};
+  std::size_t n_bytes = 0;
+  while (took < kTime) {
+    std::vector<FilePiece> pieces;
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      pieces.push_back({.file = &*file,
+                        .offset = random() % (file->n_bytes / kPieceBytes) * kPieceBytes,
+                        .n_bytes = kPieceBytes,
+                        .into = memory->bytes().data() + i * kPieceBytes});
+    }
+    if (Result<void> read = reader.wait(reader.start(pieces)); !read) {
+      return std::unexpected(std::move(read.error()));
+    }
+    n_bytes += kPieces * kPieceBytes;
+    took = std::chrono::steady_clock::now() - start;
+  }
+  return static_cast<double>(n_bytes) / took.count();
+}
+
+Result<ModelNeeds> find_needs(const std::string& path) {
+  load_backends();
+  const Result<ModelProfile> resident = read_profile(path);
+  if (!resident) return std::unexpected(resident.error());
+  const Result<ModelProfile> streamed = read_profile(path, /*streams_experts=*/true);
+  if (!streamed) return std::unexpected(streamed.error());
+  const ModelGeometry& geometry = resident->geometry;
+  const ContextShape shape = {.n_ctx = std::min(kContext, geometry.n_ctx_train)};
+  const Result<MemoryForecast> whole = forecast(*resident, KvScheme{}, shape);
+  if (!whole) return std::unexpected(whole.error());
+  const Result<MemoryForecast> rest = forecast(*streamed, KvScheme{}, shape);
+  if (!rest) return std::unexpected(rest.error());
+  const Result<std::uint64_t> available = available_memory();
+  if (!available) return std::unexpected(available.error());
+  ModelNeeds needs{.architecture = geometry.architecture,
+                   .n_bytes = needed_bytes(*whole),
+                   .n_bytes_streamed = needed_bytes(*rest),
+                   .n_expert_bytes = resident->weights.experts,
+                   .n_experts = geometry.n_experts,
+                   .n_experts_used = geometry.n_experts_used,
+                   .n_available_bytes = *available};
+  if (needs.n_expert_bytes > 0) {
+    const Result<double> disk = measure_disk(path);
+    if (!disk) return std::unexpected(disk.error());
+    needs.disk_bytes_per_second = *disk;
+  }
+  return needs;
+}
+
+std::vector<Finding> judge_streaming(const ModelNeeds& model) {
+  const double token_bytes = static_cast<double>(model.n_expert_bytes) *
+                             static_cast<double>(model.n_experts_used) /
+                             static_cast<double>(std::max<std::int64_t>(model.n_experts, 1));
+  const double warm_bytes = token_bytes * (1 - kHitRate);
+  std::vector<Finding> findings;
+  findings.push_back(
+      {.status = Status::kGood,
+       .topic = "experts",
+       .value = std::format(
+           "{} of {} are used for a token; streamed, {} stay in memory and a token reads {}, or {} "
+           "while {:.0f} % of its experts are in memory",
+           model.n_experts_used, model.n_experts, format_bytes(model.n_bytes_streamed),
+           format_bytes(static_cast<std::uint64_t>(token_bytes)),
+           format_bytes(static_cast<std::uint64_t>(warm_bytes)), kHitRate * 100),
+       .advice = ""});
+  if (model.disk_bytes_per_second > 0 && token_bytes > 0) {
+    findings.push_back(
+        {.status = Status::kGood,
+         .topic = "disk speed",
+         .value = std::format("{:.1f} GB/s: streamed, no more than {:.1f} tokens/s at first and "
+                              "{:.0f} at {:.0f} %",
+                              model.disk_bytes_per_second / 1e9,
+                              model.disk_bytes_per_second / token_bytes,
+                              model.disk_bytes_per_second / warm_bytes, kHitRate * 100),
+         .advice = ""});
+  }
+  return findings;
+}
+
+}  // namespace
+
+std::vector<Finding> judge_model(const ModelNeeds& model) {
+  const bool fits = model.n_bytes <= model.n_available_bytes;
+  const bool fits_streamed =
+      model.n_expert_bytes > 0 && model.n_bytes_streamed <= model.n_available_bytes;
+  std::string advice;
+  if (!fits && fits_streamed) advice = "stream its experts: --stream-experts with serve or run";
+  if (!fits && !fits_streamed) {
+    advice =
+        "choose a smaller context (--ctx), a compressed KV cache (--kv auto) or a smaller model";
+  }
+  std::vector<Finding> findings = {
+      {.status = fits ? Status::kGood : Status::kNote,
+       .topic = "model",
+       .value = std::format("{}, needs {} with f16 KV for a context of 8192 tokens or its own, {} "
+                            "are available",
+                            model.architecture, format_bytes(model.n_bytes),
+                            format_bytes(model.n_available_bytes)),
+       .advice = std::move(advice)}};
+  if (model.n_expert_bytes > 0) findings.append_range(judge_streaming(model));
+  return findings;
+}
+
+std::vector<Finding> probe_model(const std::string& path) {
+  const Result<ModelNeeds> needs = find_needs(path);
+  if (needs) return judge_model(*needs);
+  return {{.status = Status::kNote,
+           .topic = "model",
+           .value = needs.error().message,
+           .advice = "name a GGUF file"}};
+}
+
+}  // namespace slipstream::doctor
