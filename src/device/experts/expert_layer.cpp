@@ -11,6 +11,9 @@
 namespace slipstream::turbo {
 namespace {
 
+// As many slots, half of them at a time, keep a disk busy.
+constexpr std::size_t kSlotsToReadThrough = 8;
+
 std::size_t round_up_to_block(std::size_t n_bytes) {
   return (n_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
 }
@@ -102,11 +105,14 @@ void ExpertLayer::forget_unfinished_turns() {
   n_matrices_done_ = 0;
 }
 
-// First what is there, half by half; then the rest, into one half while the other is computed.
+// Most slots keep what they have: the experts that are worth most. The rest is read through the
+// others, one half of them after the other. First comes what is there.
 void ExpertLayer::plan_in_turns(std::span<const int> experts) {
-  const int half = slots_->n_slots() / 2;
-  const auto first_of = [&](std::size_t turn) { return turn % 2 == 0 ? 0 : half; };
-  const auto end_of = [&](std::size_t turn) { return turn % 2 == 0 ? half : slots_->n_slots(); };
+  std::vector<int> through = slots_->slots_by_worth();
+  through.resize(std::min(through.size(), std::max(kSlotsToReadThrough, through.size() / 4)));
+  const auto half = through.begin() + static_cast<std::ptrdiff_t>(through.size() / 2);
+  const std::span first(through.begin(), half);
+  const std::span second(half, through.end());
   std::vector<int> missing;
   turns_.resize(2);
   for (const int expert : experts) {
@@ -114,13 +120,16 @@ void ExpertLayer::plan_in_turns(std::span<const int> experts) {
     if (slot < 0) {
       missing.push_back(expert);
     } else {
-      turns_[slot < half ? 0 : 1].push_back({.expert = expert, .slot = slot, .is_read = false});
+      // The first half is empty when the turn after next is read into it.
+      turns_[std::ranges::contains(first, slot) ? 0 : 1].push_back(
+          {.expert = expert, .slot = slot, .is_read = false});
     }
   }
+  slots_->sort_by_worth(missing);  // those worth most come last, and stay
   for (std::size_t n_done = 0; n_done < missing.size();) {
     Turn turn;
-    for (int slot = first_of(turns_.size());
-         slot < end_of(turns_.size()) && n_done < missing.size(); ++slot) {
+    for (const int slot : turns_.size() % 2 == 0 ? first : second) {
+      if (n_done == missing.size()) break;
       const int expert = missing[n_done++];
       slots_->overwrite(slot, expert);
       turn.push_back({.expert = expert, .slot = slot, .is_read = true});

@@ -2,9 +2,10 @@
 // some of them in memory.
 //
 // A batch names the experts that it needs and gets turns: experts with a slot each. There is one
-// turn if all of them find room at once. Otherwise the batch is computed in turns, which use one
-// half of the slots and then the other, so that the next turn's experts are read while this one's
-// are computed. Each expert is read at most once for a batch and matrix.
+// turn if all of them find room at once. Otherwise the batch is computed in turns: what is there
+// first, then the rest through some slots, one half of them and then the other, so that the next
+// turn's experts are read while this one's are computed. Each expert is read at most once for a
+// batch and matrix.
 //
 // Threads: owned by the store, whose lock protects it.
 // Errors:  kIo from reads; what was read into a slot is then forgotten.

@@ -110,6 +110,31 @@ std::optional<int> ExpertSlots::place(int expert) {
   return chosen;
 }
 
+void ExpertSlots::sort_by_worth(std::vector<int>& experts) const {
+  // Whatever the policy: all that a batch needs were used just now, and only counts tell them
+  // apart.
+  std::ranges::stable_sort(experts, {}, [this](int expert) {
+    const Expert& of = experts_[static_cast<std::size_t>(expert)];
+    return std::pair(of.n_uses, of.last_use);
+  });
+}
+
+std::vector<int> ExpertSlots::slots_by_worth() const {
+  std::vector<int> slots;
+  std::vector<int> experts;
+  for (int slot = 0; slot < n_slots(); ++slot) {
+    const int held = expert_in(slot);
+    if (held < 0) {
+      slots.push_back(slot);
+    } else if (!experts_[static_cast<std::size_t>(held)].is_pinned) {
+      experts.push_back(held);
+    }
+  }
+  sort_by_worth(experts);
+  for (const int expert : experts) slots.push_back(slot_of(expert));
+  return slots;
+}
+
 void ExpertSlots::overwrite(int slot, int expert) {
   forget(slot);
   if (const int old_slot = slot_of(expert); old_slot >= 0) forget(old_slot);

@@ -50,6 +50,9 @@ class ExpertSlots {
   [[nodiscard]] bool can_hold(std::span<const int> experts) const;
   // Gives the expert a slot: an empty one, or that of the expert that goes. Empty if none may go.
   std::optional<int> place(int expert);
+  // All slots that are not pinned, and experts, by what they are worth keeping: least first.
+  [[nodiscard]] std::vector<int> slots_by_worth() const;
+  void sort_by_worth(std::vector<int>& experts) const;
   // Gives it this slot, whatever lies there: for batches that need more experts than there are
   // slots, and go through them in turns.
   void overwrite(int slot, int expert);
