@@ -195,6 +195,22 @@ bool stream_experts(const char* text) {
   return true;
 }
 
+// Rows of seven numbers: layer, hits, misses, guessed, of those used, bytes read, nanoseconds
+// waited.
+std::size_t read_expert_counters(std::uint64_t* rows, std::size_t n_rows_max) {
+  std::size_t n_rows = 0;
+  for (const auto& [layer, counters] : all_expert_counters()) {
+    if (n_rows == n_rows_max) break;
+    for (const std::uint64_t number :
+         {static_cast<std::uint64_t>(layer), counters.n_hits, counters.n_misses, counters.n_guessed,
+          counters.n_guessed_used, counters.n_bytes_read, counters.stall_ns}) {
+      *rows++ = number;
+    }
+    ++n_rows;
+  }
+  return n_rows;
+}
+
 void* reg_proc_address(ggml_backend_reg_t /*reg*/, const char* name) {
   const std::string_view wanted = name;
   if (wanted == "ggml_backend_set_n_threads") return reinterpret_cast<void*>(backend_set_n_threads);
@@ -205,6 +221,7 @@ void* reg_proc_address(ggml_backend_reg_t /*reg*/, const char* name) {
     return reinterpret_cast<void*>(extra_buffer_types);
   }
   if (wanted == "ggml_turbo_stream_experts") return reinterpret_cast<void*>(stream_experts);
+  if (wanted == "ggml_turbo_expert_counters") return reinterpret_cast<void*>(read_expert_counters);
   if (wanted == "ggml_turbo_open") return reinterpret_cast<void*>(open_device);
   if (wanted == "ggml_turbo_begin_packing") return reinterpret_cast<void*>(begin_packing);
   if (wanted == "ggml_turbo_begin_unpacking") return reinterpret_cast<void*>(begin_unpacking);

@@ -218,7 +218,7 @@ class ApiServer::Impl {
                          .stats = model.loaded->engine->stats()});
     }
     (void)co_await exchange.reply({.content_type = "text/plain; version=0.0.4; charset=utf-8",
-                                   .body = metrics_.text(engines)});
+                                   .body = metrics_.text(engines, read_expert_counters())});
     co_return ApiResult<void>();
   }
 

@@ -46,10 +46,13 @@ class Reading {
              std::vector<ClientMetric::Label> labels) {
     add(name, help, MetricType::Gauge, std::move(labels)).gauge.value = value;
   }
+  void counter(const std::string& name, const std::string& help, double value,
+               std::vector<ClientMetric::Label> labels) {
+    add(name, help, MetricType::Counter, std::move(labels)).counter.value = value;
+  }
   void counter(const std::string& name, const std::string& help, std::int64_t value,
                std::vector<ClientMetric::Label> labels) {
-    add(name, help, MetricType::Counter, std::move(labels)).counter.value =
-        static_cast<double>(value);
+    counter(name, help, static_cast<double>(value), std::move(labels));
   }
   [[nodiscard]] std::vector<MetricFamily> take() && { return std::move(families_); }
 
@@ -97,6 +100,26 @@ void read(const Metrics::EngineReading& engine, Reading& reading) {
   by_scheme.push_back({.name = "kv_scheme", .value = engine.kv_scheme});
   reading.gauge("slipstream:kv_cache_bytes", "Memory of the KV cache",
                 static_cast<double>(engine.kv_bytes), by_scheme);
+}
+
+void read(const ExpertCounters& experts, Reading& reading) {
+  const std::vector<ClientMetric::Label> layer = {
+      {.name = "layer", .value = std::to_string(experts.layer)}};
+  const auto count = [&](const char* name, const char* help, std::uint64_t n) {
+    reading.counter(name, help, static_cast<double>(n), layer);
+  };
+  count("slipstream:expert_hits_total", "Streamed experts that were needed and in memory",
+        experts.n_hits);
+  count("slipstream:expert_misses_total", "Streamed experts that were needed and had to be read",
+        experts.n_misses);
+  count("slipstream:expert_read_ahead_total", "Streamed experts that were read ahead of a batch",
+        experts.n_guessed);
+  count("slipstream:expert_read_ahead_used_total", "Of those, the ones that the batch needed",
+        experts.n_guessed_used);
+  count("slipstream:expert_read_bytes_total", "Bytes of experts that were read",
+        experts.n_bytes_read);
+  reading.counter("slipstream:expert_stall_seconds_total", "Time that computing waited for experts",
+                  static_cast<double>(experts.stall_ns) / 1e9, layer);
 }
 
 }  // namespace
@@ -153,9 +176,11 @@ void Metrics::count_http(std::string_view path, int status) {
   http_requests_.Add({{"path", std::string(path)}, {"status", std::to_string(status)}}).Increment();
 }
 
-std::string Metrics::text(const std::vector<EngineReading>& engines) const {
+std::string Metrics::text(const std::vector<EngineReading>& engines,
+                          const std::vector<ExpertCounters>& experts) const {
   Reading reading;
   for (const EngineReading& engine : engines) read(engine, reading);
+  for (const ExpertCounters& layer : experts) read(layer, reading);
   std::vector<MetricFamily> families = std::move(reading).take();
   std::ranges::move(registry_.Collect(), std::back_inserter(families));
   return prometheus::TextSerializer().Serialize(families);

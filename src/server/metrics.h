@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "engine/expert_counters.h"
 #include "engine/generation.h"
 #include "engine/runner.h"
 
@@ -72,7 +73,8 @@ class Metrics {
     RunnerStats stats;
   };
   // In Prometheus's text format.
-  [[nodiscard]] std::string text(const std::vector<EngineReading>& engines) const;
+  [[nodiscard]] std::string text(const std::vector<EngineReading>& engines,
+                                 const std::vector<ExpertCounters>& experts) const;
 
  private:
   prometheus::Registry registry_;
