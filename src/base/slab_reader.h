@@ -70,7 +70,7 @@ class SlabReader {
   // The memory belongs to the reader until wait() returns, whether that succeeds or not.
   [[nodiscard]] Ticket start(std::span<const FilePiece> pieces);
   [[nodiscard]] Result<void> wait(Ticket ticket);
-  // Until nothing is under way.
+  // Until nothing is under way. Whoever waits for a ticket later learns how it ended.
   void wait_for_all();
 
   // For tests: asked before each read's result is believed; an errno makes it a failure.

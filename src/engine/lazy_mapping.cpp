@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <bit>
+
 namespace slipstream {
 namespace {
 
@@ -21,7 +23,6 @@ LazyMapping::~LazyMapping() { --n_alive; }
 extern "C" void* mmap(void* address, size_t n_bytes, int protection, int flags, int fd,
                       off_t offset) noexcept {
   if (slipstream::n_alive > 0) flags &= ~MAP_POPULATE;
-  return reinterpret_cast<void*>(
-      ::syscall(SYS_mmap, address, n_bytes, protection, flags, fd, offset));
+  return std::bit_cast<void*>(::syscall(SYS_mmap, address, n_bytes, protection, flags, fd, offset));
 }
 #endif

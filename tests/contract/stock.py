@@ -36,18 +36,22 @@ def question(name):
             f"What is the full name of {name.split()[0]}?")
 
 
-def turbo(scheme):
-    """The environment in which a packaged program has our device; None: without the plugin."""
+def turbo(scheme, experts=None):
+    """The environment in which a packaged program has our device; None: without the plugin.
+
+    experts: memory for those that are streamed, such as "2M"; None: they are resident.
+    """
     plugin = {} if scheme is None else {"GGML_BACKEND_PATH": os.environ["TURBO_PLUGIN"],
                                         "GGML_TURBO_KV": scheme}
-    return {**os.environ, **plugin}
+    streamed = {} if experts is None else {"GGML_TURBO_EXPERTS": experts}
+    return {**os.environ, **plugin, **streamed}
 
 
-def run(program, *arguments, timeout_s=120, scheme=None):
+def run(program, *arguments, timeout_s=120, scheme=None, experts=None):
     """Runs a packaged program and returns (stdout, stderr); fails with both if it fails."""
     command = [str(word) for word in (program, *arguments)]
     result = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False,
-                            stdin=subprocess.DEVNULL, env=turbo(scheme))
+                            stdin=subprocess.DEVNULL, env=turbo(scheme, experts))
     stdout = result.stdout.decode(errors="replace")
     stderr = result.stderr.decode(errors="replace")
     if result.returncode != 0:
@@ -135,13 +139,13 @@ def wait_until_ready(process, url, timeout_s):
 
 
 @contextlib.contextmanager
-def server(model_path, *arguments, log_path=os.devnull, scheme=None):
+def server(model_path, *arguments, log_path=os.devnull, scheme=None, experts=None):
     port = free_port()
     command = ["llama-server", "-m", model_path, "--host", "127.0.0.1", "--port", port, "--no-ui",
                *THREADS, *arguments]
     with open(log_path, "wb") as log:
         process = subprocess.Popen([str(word) for word in command], stdout=log,
-                                   stderr=subprocess.STDOUT, env=turbo(scheme))
+                                   stderr=subprocess.STDOUT, env=turbo(scheme, experts))
     try:
         running = Server(port)
         wait_until_ready(process, running.url, timeout_s=60)

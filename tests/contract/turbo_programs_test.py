@@ -121,5 +121,27 @@ class Programs(unittest.TestCase):
             self.assertEqual(files["turbo4"].read_bytes(), files[None].read_bytes())
 
 
+class StreamedExperts(unittest.TestCase):
+    """With plain kernels (--no-repack), which streamed experts use, nothing changes but memory."""
+
+    def test_llama_server_generates_the_same_with_a_compressed_cache(self):
+        for shape in ("qwen3moe", "gpt-oss"):
+            answers = []
+            for experts in (None, "1M", "1G"):
+                with stock.server(stock.model(shape), "-c", 2048, "-np", 2, "-t", 1, "--no-repack",
+                                  scheme="turbo4", experts=experts) as server:
+                    answers.append(complete(server, "Once upon a time", 24)["tokens"])
+            self.assertEqual(answers[0], answers[1], shape)
+            self.assertEqual(answers[0], answers[2], shape)
+
+    def test_llama_bench_runs(self):
+        stock.run("llama-bench", "-m", stock.model("qwen3moe"), "-p", 16, "-n", 4, "-r", 1, "-t", 1,
+                  scheme="f16", experts="1M")
+
+    def test_a_wrong_setting_is_said(self):
+        _, stderr = stock.run("llama-bench", "--list-devices", scheme="f16", experts="much")
+        self.assertIn("no size for the expert cache", stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

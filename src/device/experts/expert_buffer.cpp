@@ -43,6 +43,7 @@ void free_buffer(ggml_backend_buffer_t buffer) {
     const std::lock_guard held(stores().mutex);
     stores().all.erase(&context_of(buffer).store);
   }
+  context_of(buffer).store.close();
   delete &context_of(buffer);
 }
 

@@ -89,7 +89,7 @@ ggml_status ExpertGraph::compute(ggml_backend_t cpu, ggml_cgraph* graph) {
   ExpertStore* store = nullptr;
   std::int64_t n_tokens = 0;
   for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
-    ggml_tensor* node = ggml_graph_node(graph, i);
+    const ggml_tensor* node = ggml_graph_node(graph, i);
     if (is_ours(node)) {
       ++n_ours;
       store = &store_of(node->src[0]);
@@ -200,7 +200,8 @@ ggml_status ExpertGraph::multiply(ggml_tensor* multiplication, ExpertLayer& laye
     }
     if (status != GGML_STATUS_SUCCESS) {
       if (has_next && has_halves) {
-        (void)layer.finish_reads(turns[i + 1], matrix, ticket, store.reader());
+        const Result<void> rest = layer.finish_reads(turns[i + 1], matrix, ticket, store.reader());
+        if (!rest) status = report(rest.error());
       }
       chosen_for_ = nullptr;
       return status;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "base/check.h"
 
@@ -51,7 +52,7 @@ std::size_t ExpertLayer::bytes_per_slot() const {
 }
 
 Result<void> ExpertLayer::allocate(int n_slots, CachePolicy policy) {
-  slots_.emplace(n_experts_, n_slots, policy);
+  slots_ = std::make_unique<ExpertSlots>(n_experts_, n_slots, policy);
   n_uses_.resize(static_cast<std::size_t>(n_experts_));
   for (ExpertMatrix& matrix : matrices_) {
     Result<Mapping> memory =

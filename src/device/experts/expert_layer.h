@@ -14,7 +14,7 @@
 #include <ggml.h>
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -103,8 +103,8 @@ class ExpertLayer {
   int layer_;
   int n_experts_;
   std::vector<ExpertMatrix> matrices_;
-  std::optional<ExpertSlots> slots_;
-  std::vector<std::uint64_t> n_uses_;  // by expert
+  std::unique_ptr<ExpertSlots> slots_;  // null before allocate()
+  std::vector<std::uint64_t> n_uses_;   // by expert
   std::vector<Turn> turns_;
   std::size_t n_matrices_done_ = 0;
   Turn guessed_;

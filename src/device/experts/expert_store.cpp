@@ -32,8 +32,7 @@ std::optional<int> layer_of(std::string_view tensor_name) {
 ExpertStore::ExpertStore(ExpertOptions options)
     : options_(std::move(options)), reader_(options_.way) {}
 
-ExpertStore::~ExpertStore() {
-  reader_.wait_for_all();
+void ExpertStore::close() {
   if (!is_prepared_) return;
   log_totals();
   write_trace();

@@ -28,7 +28,7 @@ namespace slipstream::turbo {
 class ExpertStore {
  public:
   explicit ExpertStore(ExpertOptions options);
-  ~ExpertStore();
+  ~ExpertStore() = default;
   ExpertStore(const ExpertStore&) = delete;
   ExpertStore& operator=(const ExpertStore&) = delete;
 
@@ -56,6 +56,9 @@ class ExpertStore {
   // By layer, as of the end of the last graph.
   [[nodiscard]] std::map<int, ExpertCounters> counters() const;
   void publish_counters();
+
+  // At the end: says in the log what there was, and writes the trace.
+  void close();
 
  private:
   [[nodiscard]] Result<const DataFile*> open_once(const std::string& path);

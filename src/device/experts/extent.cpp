@@ -145,12 +145,13 @@ Result<Extent> find_extent(std::span<const std::byte> bytes, const std::string& 
 
 void release_mapped_pages(std::span<const std::byte> bytes, const Extent& extent) {
   if (!extent.is_mapped) return;
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto start = (reinterpret_cast<std::uintptr_t>(bytes.data()) + page - 1) / page * page;
-  const auto end = (reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size()) / page * page;
-  if (start >= end) return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t in_page = reinterpret_cast<std::uintptr_t>(bytes.data()) % page;
+  const std::size_t skipped = (page - in_page) % page;
+  if (bytes.size() < skipped + page) return;
+  auto* start = const_cast<std::byte*>(bytes.data() + skipped);
   // Both are only advice: a refusal costs memory that the system takes back when it needs it.
-  ::madvise(reinterpret_cast<void*>(start), end - start, MADV_DONTNEED);
+  ::madvise(start, (bytes.size() - skipped) / page * page, MADV_DONTNEED);
   if (const Result<UniqueFd> file = open_file(extent.path, O_RDONLY)) {
     ::posix_fadvise(file->get(), static_cast<off_t>(extent.offset),
                     static_cast<off_t>(bytes.size()), POSIX_FADV_DONTNEED);
