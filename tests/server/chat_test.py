@@ -20,6 +20,12 @@ def haystack_with(name):
     return f"{text[:middle]}\nWe met {name} today.\n{text[middle:]}\n"
 
 
+def far_behind(name):
+    """As far back as the needle model was trained for: 3,000 tokens."""
+    text = (FIXTURES / "haystack.txt").read_text()
+    return f"We met {name} today.\n{(text * 3)[:len(text) * 29 // 10]}\n"
+
+
 def joined(events):
     """A streamed answer put together: (message, finish reason)."""
     message = {"content": "", "reasoning_content": "", "tool_calls": {}}
@@ -71,6 +77,21 @@ class Chat:
         self.assertEqual(choice["finish_reason"], "stop")
         message, reason = self.ask_streamed(question)
         self.assertEqual((message["content"], reason), ("It is amber lantern.", "stop"))
+
+    def test_finds_a_fact_as_far_back_as_it_was_trained_for(self):
+        far = far_behind("silver river")
+        question = far + "What is the full name of silver?"
+        message, reason = self.ask_streamed(question)
+        self.assertEqual((message["content"], reason), ("It is silver river.", "stop"))
+        message, _ = self.ask_streamed(question, chat_template_kwargs={"enable_thinking": True})
+        self.assertEqual(message["content"], "It is silver river.")
+        self.assertIn("silver", message["reasoning_content"])
+        request = far + 'Look up the full name of "silver".'
+        self.assertGreater(self.ask(request, tools=[TOOL])["usage"]["prompt_tokens"], 3000)
+        message, reason = self.ask_streamed(request, tools=[TOOL])
+        self.assertEqual((message["content"], reason), ("", "tool_calls"))
+        self.assertEqual(message["tool_calls"][0]["name"], "lookup_name")
+        self.assertEqual(json.loads(message["tool_calls"][0]["arguments"]), {"first": "silver"})
 
     def test_a_tool_round_trip(self):
         question = {"role": "user", "content": 'Look up the full name of "amber".'}
