@@ -8,6 +8,7 @@
 #include <llama-cpp.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -174,6 +175,23 @@ TEST_P(ExpertStream, HasThemHoweverItReadsAndChooses) {
   EXPECT_TRUE(same_bits(
       resident, logits(load(path_, {.experts = "3M", .load_mode = LLAMA_LOAD_MODE_NONE}).get(), 8)))
       << "read instead of mapped";
+}
+
+TEST_P(ExpertStream, HasThemWhereTheModelIsSplit) {
+  const fs::path folder = path_.string() + ".split";
+  fs::create_directory(folder);
+  const std::string command = std::format("llama-gguf-split --split-max-tensors 12 {} {}/part",
+                                          path_.string(), folder.string());
+  ASSERT_EQ(std::system((command + " > /dev/null 2>&1").c_str()), 0) << command;
+  std::vector<fs::path> parts(fs::directory_iterator(folder), {});
+  std::ranges::sort(parts);
+  EXPECT_GT(parts.size(), 2U);
+  const std::vector<float> resident = logits(load(path_, {}).get(), 1);
+  for (const llama_load_mode mode : {LLAMA_LOAD_MODE_MMAP, LLAMA_LOAD_MODE_NONE}) {
+    EXPECT_TRUE(same_bits(
+        resident, logits(load(parts.front(), {.experts = "2M", .load_mode = mode}).get(), 1)));
+  }
+  fs::remove_all(folder);
 }
 
 TEST_P(ExpertStream, HasThemOnTwoThreads) {

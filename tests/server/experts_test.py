@@ -5,6 +5,8 @@ tree.
 """
 
 import contextlib
+import ctypes
+import mmap
 import os
 import pathlib
 import shutil
@@ -34,6 +36,21 @@ def total(metrics, name):
     """Over all layers."""
     return sum(float(line.rsplit(" ", 1)[1]) for line in metrics.splitlines()
                if line.startswith(name + "{"))
+
+
+def share_in_page_cache(path):
+    """Of a file: what has been read of it and not been dropped."""
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    n_bytes = path.stat().st_size
+    n_pages = -(-n_bytes // mmap.PAGESIZE)
+    with path.open("rb") as file:
+        address = ctypes.c_void_p(libc.mmap(None, ctypes.c_size_t(n_bytes), mmap.PROT_READ,
+                                            mmap.MAP_SHARED, file.fileno(), 0))
+    pages = (ctypes.c_ubyte * n_pages)()
+    assert libc.mincore(address, ctypes.c_size_t(n_bytes), pages) == 0
+    libc.munmap(address, ctypes.c_size_t(n_bytes))
+    return sum(page & 1 for page in pages) / n_pages
 
 
 class Experts(unittest.TestCase):
@@ -96,6 +113,22 @@ class Experts(unittest.TestCase):
                 self.assertEqual(before, after)
             finally:
                 self.assertEqual(server.stop(), 0)
+
+    def test_nothing_of_the_experts_is_read_at_load(self):
+        read = {}
+        for options in (("--stream-experts", "--expert-cache", "1MiB"), ()):
+            with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+                path = pathlib.Path(folder) / "model.gguf"
+                shutil.copy(MODEL, path)
+                with path.open("rb+") as file:
+                    os.fsync(file)
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                server = Serving("--ctx", "2048", *options, model=str(path))
+                read[options] = share_in_page_cache(path)
+                self.assertEqual(server.stop(), 0)
+        streamed, mapped = read.values()
+        self.assertGreater(mapped, 0.9)  # or the test says nothing
+        self.assertLess(streamed, 0.5)
 
     def test_it_stops_while_it_reads(self):
         server = Serving(*STREAMED, "1MiB", "--drain-timeout", "1", model=str(MODEL))
