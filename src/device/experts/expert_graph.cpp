@@ -188,25 +188,23 @@ ggml_status ExpertGraph::multiply(ggml_tensor* multiplication, ExpertLayer& laye
   }
   // What is multiplied has to be there, and turns read as they go.
   if (const ggml_status status = compute_part(); status != GGML_STATUS_SUCCESS) return status;
-  const bool has_halves = layer.n_slots() > 1;
   SlabReader::Ticket ticket = layer.start_reads(turns[0], matrix, store.reader());
   for (std::size_t i = 0; i < turns.size(); ++i) {
     const Result<void> read = layer.finish_reads(turns[i], matrix, ticket, store.reader());
+    // Into other slots than those of this turn.
     const bool has_next = i + 1 < turns.size();
-    if (has_next && has_halves) ticket = layer.start_reads(turns[i + 1], matrix, store.reader());
+    if (has_next) ticket = layer.start_reads(turns[i + 1], matrix, store.reader());
     ggml_status status = read ? GGML_STATUS_SUCCESS : report(read.error());
     if (status == GGML_STATUS_SUCCESS && !turns[i].empty()) {
       status = multiply_turn(multiplication, matrix, layer.n_slots(), turns[i]);
     }
-    if (status != GGML_STATUS_SUCCESS) {
-      if (has_next && has_halves) {
-        const Result<void> rest = layer.finish_reads(turns[i + 1], matrix, ticket, store.reader());
-        if (!rest) status = report(rest.error());
-      }
-      chosen_for_ = nullptr;
-      return status;
+    if (status == GGML_STATUS_SUCCESS) continue;
+    if (has_next) {
+      const Result<void> rest = layer.finish_reads(turns[i + 1], matrix, ticket, store.reader());
+      if (!rest) status = report(rest.error());
     }
-    if (has_next && !has_halves) ticket = layer.start_reads(turns[i + 1], matrix, store.reader());
+    chosen_for_ = nullptr;
+    return status;
   }
   layer.finish_matrix();
   return GGML_STATUS_SUCCESS;

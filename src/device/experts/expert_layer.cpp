@@ -135,7 +135,8 @@ void ExpertLayer::plan_in_turns(std::span<const int> experts) {
       slots_->overwrite(slot, expert);
       turn.push_back({.expert = expert, .slot = slot, .is_read = true});
     }
-    turns_.push_back(std::move(turn));  // with one slot, every other turn is empty
+    // With one slot every other turn is empty, and nothing is read into what is computed.
+    turns_.push_back(std::move(turn));
   }
 }
 

@@ -65,6 +65,13 @@ class ExpertLayerTest : public testing::TestWithParam<std::size_t> {
       }
     }
     EXPECT_TRUE(std::ranges::equal(seen, std::set(experts.begin(), experts.end())));
+    for (std::size_t i = 0; i + 1 < turns.size(); ++i) {
+      for (const Placement& placement : turns[i + 1]) {
+        EXPECT_TRUE(!placement.is_read ||
+                    !std::ranges::contains(turns[i], placement.slot, &Placement::slot))
+            << "read while it is computed with";
+      }
+    }
     if (turns.size() == 1) {
       ASSERT_TRUE(layer_.read_all(turns[0], reader_));
       for (const Placement& placement : turns[0]) {
