@@ -1,6 +1,6 @@
 #include "base/format_bytes.h"
 
-#include <format>
+#include "base/format.h"
 
 namespace slipstream {
 
@@ -10,8 +10,8 @@ std::string format_bytes(std::uint64_t n_bytes) {
   const auto in = [&](std::uint64_t unit) {
     return static_cast<double>(n_bytes) / static_cast<double>(unit);
   };
-  if (n_bytes < kGiB) return std::format("{:.0f} MiB", in(kMiB));
-  return std::format("{:.1f} GiB", in(kGiB));
+  if (n_bytes < kGiB) return format_text("{:.0f} MiB", in(kMiB));
+  return format_text("{:.1f} GiB", in(kGiB));
 }
 
 }  // namespace slipstream

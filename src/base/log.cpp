@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/format.h"
 #include "base/limits.h"
 
 namespace slipstream::log {
@@ -67,7 +68,7 @@ void append_escaped(std::string& line, std::string_view value) {
 }
 
 std::string pair(std::string_view key, std::string_view value) {
-  std::string text = std::format("{}=", key);
+  std::string text = format_text("{}=", key);
   append_escaped(text, value);
   return text;
 }
@@ -75,7 +76,7 @@ std::string pair(std::string_view key, std::string_view value) {
 }  // namespace
 
 Field::Field(std::string_view field_key, double number)
-    : key(field_key), value(std::format("{}", number)) {}
+    : key(field_key), value(format_text("{}", number)) {}
 
 void set_level(Level level) { logger().set_level(spdlog_level(level)); }
 
@@ -83,7 +84,7 @@ std::string format_line(std::string_view event, std::span<const Field> fields,
                         std::string_view request_id) {
   // Room for the field that counts the dropped ones.
   constexpr std::size_t kReserved = sizeof(" n_fields_dropped=") + 20;
-  std::string line = std::format("{} {}", pair("event", event), pair("request", request_id));
+  std::string line = format_text("{} {}", pair("event", event), pair("request", request_id));
   std::size_t n_dropped = 0;
   for (const Field& field : fields) {
     const std::string text = pair(field.key, field.value);
@@ -94,7 +95,7 @@ std::string format_line(std::string_view event, std::span<const Field> fields,
       line += text;
     }
   }
-  if (n_dropped > 0) line += std::format(" n_fields_dropped={}", n_dropped);
+  if (n_dropped > 0) line += format_text(" n_fields_dropped={}", n_dropped);
   return line;
 }
 

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <format>
 
 #include "base/check.h"
+#include "base/format.h"
 #include "base/unique_fd.h"
 
 namespace slipstream {
@@ -43,14 +43,14 @@ Result<Mapping> Mapping::of_file(const std::string& path) {
   Result<UniqueFd> fd = open_file(path, O_RDONLY);
   if (!fd) return std::unexpected(std::move(fd.error()));
   struct stat status{};
-  const std::string what = std::format("cannot map {}", path);
+  const std::string what = format_text("cannot map {}", path);
   if (::fstat(fd->get(), &status) != 0) return fail_errno(errno, what);
   return map(static_cast<std::size_t>(status.st_size), PROT_READ, MAP_SHARED, fd->get(), what);
 }
 
 Result<Mapping> Mapping::anonymous(std::size_t n_bytes) {
   return map(n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-             std::format("cannot reserve {} bytes", n_bytes));
+             format_text("cannot reserve {} bytes", n_bytes));
 }
 
 }  // namespace slipstream

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <format>
 #include <fstream>
 
+#include "base/format.h"
 #include "base/format_bytes.h"
 
 namespace slipstream {
@@ -20,7 +20,7 @@ class Machine : public testing::Test {
   Machine() {
     std::string pattern = testing::TempDir() + "slipstream-memory-XXXXXX";
     directory_ = ::mkdtemp(pattern.data());
-    write("meminfo", std::format("MemTotal: {} kB\nMemFree: 1 kB\nMemAvailable: {} kB\n",
+    write("meminfo", format_text("MemTotal: {} kB\nMemFree: 1 kB\nMemAvailable: {} kB\n",
                                  16 * kGiB / 1024, 12 * kGiB / 1024));
   }
   ~Machine() override { std::filesystem::remove_all(directory_); }
@@ -54,30 +54,30 @@ TEST_F(Machine, WithoutLimitsHasWhatIsAvailable) {
 
 TEST_F(Machine, AServiceHasWhatItsOwnLimitLeaves) {
   write("own", "0::/system.slice/a.service\n");
-  write("cgroup/system.slice/a.service/memory.max", std::format("{}\n", 4 * kGiB));
+  write("cgroup/system.slice/a.service/memory.max", format_text("{}\n", 4 * kGiB));
   EXPECT_EQ(read().cgroup_limit_bytes, 4 * kGiB);
   EXPECT_EQ(read().usable_bytes(), 4 * kGiB);
-  write("cgroup/system.slice/a.service/memory.current", std::format("{}\n", 3 * kGiB));
+  write("cgroup/system.slice/a.service/memory.current", format_text("{}\n", 3 * kGiB));
   EXPECT_EQ(read().usable_bytes(), 1 * kGiB);
   write("cgroup/system.slice/a.service/memory.stat",
-        std::format("anon 5\nfile 9\ninactive_file {}\nactive_file {}\n", kGiB, kGiB));
+        format_text("anon 5\nfile 9\ninactive_file {}\nactive_file {}\n", kGiB, kGiB));
   EXPECT_EQ(read().usable_bytes(), 3 * kGiB) << "the cache of files can be had back";
 }
 
 TEST_F(Machine, TheGroupThatLeavesLeastCounts) {
   write("own", "0::/slice/a\n");
-  write("cgroup/slice/a/memory.max", std::format("{}\n", 4 * kGiB));
-  write("cgroup/slice/memory.max", std::format("{}\n", 8 * kGiB));
-  write("cgroup/slice/memory.current", std::format("{}\n", 7 * kGiB));
+  write("cgroup/slice/a/memory.max", format_text("{}\n", 4 * kGiB));
+  write("cgroup/slice/memory.max", format_text("{}\n", 8 * kGiB));
+  write("cgroup/slice/memory.current", format_text("{}\n", 7 * kGiB));
   EXPECT_EQ(read().cgroup_limit_bytes, 4 * kGiB);
   EXPECT_EQ(read().usable_bytes(), 1 * kGiB);
 }
 
 TEST_F(Machine, AContainerSeesItsLimitAtTheRoot) {
   write("own", "4:cpu,memory:/docker/host-only\n3:cpuset:/\n0::/../other\n");
-  write("cgroup/memory/memory.limit_in_bytes", std::format("{}\n", 2 * kGiB));
-  write("cgroup/memory/memory.usage_in_bytes", std::format("{}\n", kGiB));
-  write("cgroup/memory/memory.stat", std::format("total_inactive_file {}\n", kGiB / 2));
+  write("cgroup/memory/memory.limit_in_bytes", format_text("{}\n", 2 * kGiB));
+  write("cgroup/memory/memory.usage_in_bytes", format_text("{}\n", kGiB));
+  write("cgroup/memory/memory.stat", format_text("total_inactive_file {}\n", kGiB / 2));
   EXPECT_EQ(read().usable_bytes(), kGiB + kGiB / 2);
   write("cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   EXPECT_EQ(read().usable_bytes(), 12 * kGiB);

@@ -1,10 +1,10 @@
 #include "base/result.h"
 
 #include <cerrno>
-#include <format>
 #include <system_error>
 
 #include "base/check.h"
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -54,7 +54,7 @@ std::string_view sentence(Code code) { return text(code).sentence; }
 
 std::unexpected<Error> fail_errno(int error_number, std::string_view what) {
   return fail(code_of_errno(error_number),
-              std::format("{}: {}", what, std::generic_category().message(error_number)));
+              format_text("{}: {}", what, std::generic_category().message(error_number)));
 }
 
 }  // namespace slipstream

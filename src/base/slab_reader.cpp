@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <format>
 
 #include "base/check.h"
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -228,9 +228,9 @@ void SlabReader::finish(Request& request, int result) {
   }
   if (result <= 0 && batch.failure.empty()) {
     batch.failure = result == 0
-                        ? std::format("{} ends before byte {}: it was cut short while in use",
+                        ? format_text("{} ends before byte {}: it was cut short while in use",
                                       request.piece.file->path, request.needed_end)
-                        : std::format("cannot read {} at byte {}: {}", request.piece.file->path,
+                        : format_text("cannot read {} at byte {}: {}", request.piece.file->path,
                                       request.offset, std::strerror(-result));
   }
   --batch.n_open;

@@ -5,8 +5,8 @@
 
 #include <array>
 #include <cerrno>
-#include <format>
 
+#include "base/format.h"
 #include "base/limits.h"
 
 namespace slipstream {
@@ -29,7 +29,7 @@ Result<UniqueFd> open_file(const std::string& path, int flags, unsigned mode) {
   do {
     fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
   } while (fd < 0 && errno == EINTR);
-  if (fd < 0) return fail_errno(errno, std::format("cannot open {}", path));
+  if (fd < 0) return fail_errno(errno, format_text("cannot open {}", path));
   return UniqueFd(fd);
 }
 
@@ -37,10 +37,10 @@ Result<void> read_exactly(int fd, std::span<std::byte> into, std::uint64_t offse
   while (!into.empty()) {
     const ssize_t n_bytes = ::pread(fd, into.data(), into.size(), static_cast<off_t>(offset));
     if (n_bytes < 0 && errno == EINTR) continue;
-    if (n_bytes < 0) return fail_errno(errno, std::format("cannot read at byte {}", offset));
+    if (n_bytes < 0) return fail_errno(errno, format_text("cannot read at byte {}", offset));
     if (n_bytes == 0) {
       return fail(Code::kCorrupt,
-                  std::format("the file ends at byte {}, {} bytes too early", offset, into.size()));
+                  format_text("the file ends at byte {}, {} bytes too early", offset, into.size()));
     }
     into = into.subspan(static_cast<std::size_t>(n_bytes));
     offset += static_cast<std::uint64_t>(n_bytes);
@@ -52,7 +52,7 @@ Result<void> write_exactly(int fd, std::span<const std::byte> from) {
   while (!from.empty()) {
     const ssize_t n_bytes = ::write(fd, from.data(), from.size());
     if (n_bytes < 0 && errno == EINTR) continue;
-    if (n_bytes < 0) return fail_errno(errno, std::format("cannot write {} bytes", from.size()));
+    if (n_bytes < 0) return fail_errno(errno, format_text("cannot write {} bytes", from.size()));
     from = from.subspan(static_cast<std::size_t>(n_bytes));
   }
   return {};
@@ -66,12 +66,12 @@ Result<std::string> read_small_file(const std::string& path) {
   while (true) {
     const ssize_t n_bytes = ::read(fd->get(), chunk.data(), chunk.size());
     if (n_bytes < 0 && errno == EINTR) continue;
-    if (n_bytes < 0) return fail_errno(errno, std::format("cannot read {}", path));
+    if (n_bytes < 0) return fail_errno(errno, format_text("cannot read {}", path));
     if (n_bytes == 0) return text;
     text.append(chunk.data(), static_cast<std::size_t>(n_bytes));
     if (text.size() > kLimits.small_file_bytes_max) {
       return fail(Code::kInvalidArgument,
-                  std::format("{} is longer than {} bytes", path, kLimits.small_file_bytes_max));
+                  format_text("{} is longer than {} bytes", path, kLimits.small_file_bytes_max));
     }
   }
 }

@@ -1,9 +1,9 @@
 #include "cli/kv_choice.h"
 
 #include <algorithm>
-#include <format>
 #include <optional>
 
+#include "base/format.h"
 #include "cli/plugin_path.h"
 #include "engine/memory/kv_choice.h"
 #include "engine/model.h"
@@ -35,7 +35,7 @@ Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
   const std::uint64_t expert_bytes = streamed->weights.experts;
   if (expert_bytes == 0) {
     return fail(Code::kInvalidArgument,
-                std::format("{} has no experts that could be streamed: leave out --stream-experts",
+                format_text("{} has no experts that could be streamed: leave out --stream-experts",
                             model.string()));
   }
   if (shape.n_ctx == 0) shape.n_ctx = std::min(kDefaultContext, streamed->geometry.n_ctx_train);

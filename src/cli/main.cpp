@@ -6,9 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <format>
 #include <string>
 
+#include "base/format.h"
 #include "cli/doctor/doctor.h"
 #include "cli/run/run.h"
 #include "cli/serve/serve.h"
@@ -171,7 +171,7 @@ int run(int argc, char** argv) {
   app.get_formatter()->enable_footer_formatting(false);  // keep the examples' columns
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", [] {
-    return std::format("slipstream {} (llama.cpp {}, ggml {})", slipstream::kVersion,
+    return format_text("slipstream {} (llama.cpp {}, ggml {})", slipstream::kVersion,
                        llama_version(), ggml_version());
   });
 

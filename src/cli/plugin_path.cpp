@@ -1,8 +1,8 @@
 #include "cli/plugin_path.h"
 
-#include <format>
 #include <system_error>
 
+#include "base/format.h"
 #include "cli/version.h"
 
 namespace slipstream {
@@ -17,7 +17,7 @@ Result<std::filesystem::path> find_turbo_plugin() {
     if (std::filesystem::exists(path, error)) return path;
   }
   return fail(Code::kNotFound,
-              std::format("neither {} nor {} exists", installed.string(), built.string()));
+              format_text("neither {} nor {} exists", installed.string(), built.string()));
 }
 
 }  // namespace slipstream

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <format>
 #include <utility>
+
+#include "base/format.h"
 
 namespace slipstream {
 
@@ -16,11 +17,11 @@ std::string progress_line(std::string_view what, double done, double seconds) {
   constexpr double kEstimateFrom = 0.02;
   done = std::clamp(done, 0.0, 1.0);
   const auto n_full = static_cast<std::size_t>(done * kWidth);
-  std::string line = std::format("{} [{}{}] {:3.0f}%", what, std::string(n_full, '#'),
+  std::string line = format_text("{} [{}{}] {:3.0f}%", what, std::string(n_full, '#'),
                                  std::string(kWidth - n_full, '-'), done * 100);
   if (done >= kEstimateFrom && done < 1) {
     const auto left = std::lround(seconds / done * (1 - done));
-    line += std::format("  {}:{:02} left", left / 60, left % 60);
+    line += format_text("  {}:{:02} left", left / 60, left % 60);
   }
   return line;
 }

@@ -6,8 +6,9 @@
 
 #include <ggml.h>
 
-#include <format>
 #include <string>
+
+#include "base/format.h"
 
 namespace slipstream::turbo {
 
@@ -15,7 +16,7 @@ inline void log_line(ggml_log_level level, const std::string& text) {
   ggml_log_callback callback = nullptr;
   void* user_data = nullptr;
   ggml_log_get(&callback, &user_data);
-  if (callback != nullptr) callback(level, std::format("turbo: {}\n", text).c_str(), user_data);
+  if (callback != nullptr) callback(level, format_text("turbo: {}\n", text).c_str(), user_data);
 }
 
 }  // namespace slipstream::turbo

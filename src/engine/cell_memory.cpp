@@ -1,9 +1,9 @@
 #include "engine/cell_memory.h"
 
-#include <format>
 #include <utility>
 
 #include "base/check.h"
+#include "base/format.h"
 
 namespace slipstream {
 
@@ -45,7 +45,7 @@ Result<void> CellMemory::place(Lease& lease, std::span<const Token> tokens, int 
                                const StateSlice& slice) {
   const int n_missing = slice.end - slice.first - n_free_cells_();
   if (n_missing > 0 && prefixes_.evict(n_missing) < n_missing) {
-    return fail(Code::kOverloaded, std::format("{} more cells would be needed", n_missing));
+    return fail(Code::kOverloaded, format_text("{} more cells would be needed", n_missing));
   }
   if (const auto restored = packed_.restore(model_.context(), slice_seq_, slice.state); !restored) {
     return restored;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
 #include <numeric>
 #include <utility>
 
+#include "base/format.h"
 #include "engine/llama_log.h"
 #include "engine/model.h"
 #include "engine/own_thread.h"
@@ -38,7 +38,7 @@ Result<std::unique_ptr<Embedder>> Embedder::create(llama_model* model, int n_tok
     context = make_context(model, n_tokens_max, n_threads, LLAMA_POOLING_TYPE_MEAN);
   }
   if (context == nullptr) {
-    return fail(Code::kOutOfMemory, std::format("no context for embeddings of {} tokens: {}",
+    return fail(Code::kOutOfMemory, format_text("no context for embeddings of {} tokens: {}",
                                                 n_tokens_max, take_llama_complaint()));
   }
   return std::unique_ptr<Embedder>(
@@ -49,7 +49,7 @@ Result<std::unique_ptr<Embedder>> Embedder::create(llama_model* model, int n_tok
 Result<std::vector<float>> Embedder::embed(std::span<const Token> tokens) {
   if (tokens.empty()) return fail(Code::kInvalidArgument, "a text without tokens has no embedding");
   if (std::cmp_greater(tokens.size(), n_tokens_max_)) {
-    return fail(Code::kInvalidArgument, std::format("{} tokens are more than the {} that fit",
+    return fail(Code::kInvalidArgument, format_text("{} tokens are more than the {} that fit",
                                                     tokens.size(), n_tokens_max_));
   }
   const auto is_unknown = [this](Token token) { return token < 0 || token >= n_vocab_; };
@@ -67,7 +67,7 @@ Result<std::vector<float>> Embedder::embed(std::span<const Token> tokens) {
   const float* pooled = status == 0 ? llama_get_embeddings_seq(context_.get(), 0) : nullptr;
   if (pooled == nullptr) {
     return fail(Code::kUnsupported,
-                std::format("libllama computes no embedding with this model (status {})", status));
+                format_text("libllama computes no embedding with this model (status {})", status));
   }
   std::vector<float> vector(pooled, pooled + n_dimensions_);
   const double squares = std::transform_reduce(vector.begin(), vector.end(), 0.0, std::plus<>(),

@@ -1,9 +1,9 @@
 #include "engine/engine.h"
 
 #include <algorithm>
-#include <format>
 #include <utility>
 
+#include "base/format.h"
 #include "engine/model_fingerprint.h"
 
 namespace slipstream {
@@ -69,7 +69,7 @@ Result<RequestId> Engine::submit(GenerateRequest request, Listener listener) {
     const MutexLock lock(mutex_);
     if (n_requests_ >= options_.n_requests_max) {
       return fail(Code::kOverloaded,
-                  std::format("{} requests are waiting or running", n_requests_));
+                  format_text("{} requests are waiting or running", n_requests_));
     }
     ++n_requests_;
     id = ++last_id_;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/format.h"
 #include "engine/lazy_mapping.h"
 #include "engine/llama_log.h"
 #include "engine/memory/kv_scheme.h"
@@ -25,7 +25,7 @@ using StreamExperts = bool (*)(const char* options);
 
 std::string because(std::string_view what) {
   const std::string complaint = take_llama_complaint();
-  return complaint.empty() ? std::string(what) : std::format("{}: {}", what, complaint);
+  return complaint.empty() ? std::string(what) : format_text("{}: {}", what, complaint);
 }
 
 // The scheme belongs to the device, of which there is one: a process has one compressed scheme.
@@ -36,7 +36,7 @@ Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo
   if (reg == nullptr) reg = ggml_backend_load(options.plugin.c_str());
   if (reg == nullptr) {
     return fail(Code::kUnsupported,
-                because(std::format("ggml refuses the plugin {}", options.plugin.string())));
+                because(format_text("ggml refuses the plugin {}", options.plugin.string())));
   }
   // get_proc_address gives a void*; it is a function.
   const auto open =
@@ -44,13 +44,13 @@ Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo
   const char* scheme = is_turbo_scheme ? options.kv.c_str() : "f16";
   ggml_backend_dev_t device = open == nullptr ? nullptr : open(scheme);
   if (device == nullptr) {
-    return fail(Code::kInvalidArgument, because(std::format("no KV scheme {}", options.kv)));
+    return fail(Code::kInvalidArgument, because(format_text("no KV scheme {}", options.kv)));
   }
   const auto stream = reinterpret_cast<StreamExperts>(
       ggml_backend_reg_get_proc_address(reg, "ggml_turbo_stream_experts"));
   if (stream == nullptr || !stream(options.experts.c_str())) {
     return fail(Code::kInvalidArgument,
-                because(std::format("cannot stream experts with {}", options.experts)));
+                because(format_text("cannot stream experts with {}", options.experts)));
   }
   return device;
 }
@@ -105,7 +105,7 @@ Result<Model> Model::load(const ModelOptions& options) {
   if (!scheme) return std::unexpected(scheme.error());
   std::error_code error;
   if (!std::filesystem::exists(options.path, error)) {
-    return fail(Code::kNotFound, std::format("there is no model {}", options.path.string()));
+    return fail(Code::kNotFound, format_text("there is no model {}", options.path.string()));
   }
 
   llama_model_params params = llama_model_default_params();
@@ -131,13 +131,13 @@ Result<Model> Model::load(const ModelOptions& options) {
     std::optional<LazyMapping> lazy;
     if (streams) lazy.emplace();
     model.reset(llama_model_load_from_file(options.path.c_str(), params));
-    if (model == nullptr) failure = because(std::format("cannot load {}", options.path.string()));
+    if (model == nullptr) failure = because(format_text("cannot load {}", options.path.string()));
   });
   if (was_cancelled) return fail(Code::kCancelled, "loading was given up");
   if (model == nullptr) return fail(Code::kUnsupported, std::move(failure));
   llama_context_ptr context(llama_init_from_model(model.get(), context_params(options, *scheme)));
   if (context == nullptr) {
-    return fail(Code::kOutOfMemory, because(std::format("no context of {} tokens with {} KV",
+    return fail(Code::kOutOfMemory, because(format_text("no context of {} tokens with {} KV",
                                                         options.n_cells, options.kv)));
   }
   return Model(options, std::move(model), std::move(context));

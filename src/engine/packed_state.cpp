@@ -3,13 +3,13 @@
 #include <ggml-backend.h>
 
 #include <cstdint>
-#include <format>
 #include <new>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/format.h"
 #include "base/mapping.h"
 #include "engine/llama_log.h"
 #include "engine/state_blob.h"
@@ -19,7 +19,7 @@ namespace {
 
 std::string because(std::string_view what) {
   const std::string complaint = take_llama_complaint();
-  return complaint.empty() ? std::string(what) : std::format("{}: {}", what, complaint);
+  return complaint.empty() ? std::string(what) : format_text("{}: {}", what, complaint);
 }
 
 std::uint8_t* u8(std::span<std::byte> bytes) {
@@ -133,7 +133,7 @@ PackedState::PackedState() {
 Result<std::vector<std::byte>> PackedState::save(llama_context* context, SeqId seq) const try {
   (void)take_llama_complaint();
   const auto refused = [seq] {
-    return fail(Code::kUnsupported, because(std::format("cannot save sequence {}", seq)));
+    return fail(Code::kUnsupported, because(format_text("cannot save sequence {}", seq)));
   };
   const std::size_t state_bytes = llama_state_seq_get_size(context, seq);
   if (state_bytes == 0) return refused();
@@ -195,7 +195,7 @@ Result<void> PackedState::restore(llama_context* context, SeqId seq,
   // zeroes.
   if (n_read != state.size() || !is_whole || restoring.n_bytes_taken != blob->packed_bytes()) {
     return empty_and_fail(
-        fail(Code::kUnsupported, because(std::format("cannot restore sequence {}", seq))));
+        fail(Code::kUnsupported, because(format_text("cannot restore sequence {}", seq))));
   }
   return {};
 }

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <format>
 #include <ranges>
 #include <utility>
 
 #include "base/check.h"
+#include "base/format.h"
 #include "base/log.h"
 #include "engine/checkpoint_memory.h"
 #include "engine/llama_log.h"
@@ -355,7 +355,7 @@ void Runner::compute(std::span<const Work> work) {
   ended_.push_back(work[0].id);
   give_back(failed);
   end(failed, {.reason = FinishReason::kFailed,
-               .error = std::format("the engine could not compute it (code {}{}{})", failure,
+               .error = format_text("the engine could not compute it (code {}{}{})", failure,
                                     complaint.empty() ? "" : ": ", complaint)});
 }
 

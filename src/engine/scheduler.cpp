@@ -1,11 +1,11 @@
 #include "engine/scheduler.h"
 
 #include <algorithm>
-#include <format>
 #include <set>
 #include <string_view>
 
 #include "base/check.h"
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -199,7 +199,7 @@ Result<void> check_size(int n_cells, std::size_t n_prompt, int n_tokens_max) {
   if (n_computed > static_cast<std::size_t>(n_cells)) {
     return fail(
         Code::kInvalidArgument,
-        std::format("a prompt of {} tokens and {} to generate do not fit in a context of {}",
+        format_text("a prompt of {} tokens and {} to generate do not fit in a context of {}",
                     n_prompt, n_tokens_max, n_cells));
   }
   return {};

@@ -2,7 +2,8 @@
 
 #include <boost/hash2/sha2.hpp>
 #include <cstring>
-#include <format>
+
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -46,7 +47,7 @@ ApiResult<Client> ApiKeys::check(std::string_view authorization) const {
                                           : "This API key is not known",
                  .code = "invalid_api_key"});
   }
-  Client client{.name = std::format("key {}", number + 1)};
+  Client client{.name = format_text("key {}", number + 1)};
   const auto digest = digest_of(*found);
   std::memcpy(&client.salt, digest.data(), sizeof(client.salt));
   return client;

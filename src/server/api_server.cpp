@@ -6,9 +6,9 @@
 #include <boost/asio/ip/address.hpp>
 #include <charconv>
 #include <ctime>
-#include <format>
 #include <utility>
 
+#include "base/format.h"
 #include "server/api_keys.h"
 #include "server/browser_guard.h"
 #include "server/metrics.h"
@@ -148,13 +148,13 @@ class ApiServer::Impl {
     }
     if (route == nullptr) {
       co_return std::unexpected(
-          ApiError{.status = 404, .message = std::format("There is no {}", path)});
+          ApiError{.status = 404, .message = format_text("There is no {}", path)});
     }
     if (request.method() != route->method) {
       co_return std::unexpected(ApiError{
           .status = 405,
           .message =
-              std::format("{} wants {}", path, std::string_view(http::to_string(route->method)))});
+              format_text("{} wants {}", path, std::string_view(http::to_string(route->method)))});
     }
     co_return co_await (this->*route->answer)(exchange, client.value_or(Client{}));
   }

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <boost/beast/core/string.hpp>
-#include <format>
+
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -33,7 +34,7 @@ ApiResult<std::string> BrowserGuard::check(std::string_view host, std::string_vi
   if (!host.empty() && !knows_host(host)) {
     return std::unexpected(ApiError{
         .status = 403,
-        .message = std::format("This server does not answer to the name '{}': --allow-host adds it",
+        .message = format_text("This server does not answer to the name '{}': --allow-host adds it",
                                name_of(host))});
   }
   if (origin.empty()) return std::string();
@@ -47,7 +48,7 @@ ApiResult<std::string> BrowserGuard::check(std::string_view host, std::string_vi
   return std::unexpected(ApiError{
       .status = 403,
       .message =
-          std::format("Pages of {} may not use this server: --cors-origin allows them", origin)});
+          format_text("Pages of {} may not use this server: --cors-origin allows them", origin)});
 }
 
 }  // namespace slipstream

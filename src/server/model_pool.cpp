@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <exception>
-#include <format>
 #include <utility>
 
+#include "base/format.h"
 #include "base/format_bytes.h"
 #include "base/log.h"
 
@@ -36,10 +36,10 @@ ModelPool::Entry* ModelPool::find(std::string_view name) {
 ApiError ModelPool::unknown(std::string_view name) const {
   std::string names;
   for (const Entry& entry : entries_) {
-    names += std::format("{}'{}'", names.empty() ? "" : ", ", entry.model.name);
+    names += format_text("{}'{}'", names.empty() ? "" : ", ", entry.model.name);
   }
   return {.status = 404,
-          .message = std::format("The model '{}' does not exist: there is {}", name, names),
+          .message = format_text("The model '{}' does not exist: there is {}", name, names),
           .param = "model",
           .code = "model_not_found"};
 }
@@ -58,7 +58,7 @@ asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string_view name
       if (has_asked && !entry->is_wanted && entry->error) {
         co_return std::unexpected(
             ApiError{.status = 503,
-                     .message = std::format("The model '{}' cannot be used now: {}",
+                     .message = format_text("The model '{}' cannot be used now: {}",
                                             entry->model.name, entry->error->message),
                      .param = "model"});
       }
@@ -149,7 +149,7 @@ void ModelPool::load(Entry& entry, const std::stop_token& stop) {
     const Result<void> has_room = make_room(entry);
     settle(entry, has_room ? entry.model.load(stop) : std::unexpected(has_room.error()));
   } catch (const std::exception& error) {
-    settle(entry, fail(Code::kOutOfMemory, std::format("loading failed: {}", error.what())));
+    settle(entry, fail(Code::kOutOfMemory, format_text("loading failed: {}", error.what())));
   }
 }
 
@@ -161,7 +161,7 @@ Result<void> ModelPool::make_room(const Entry& entry) {
     Entry* idle = least_recently_used_idle();
     if (idle == nullptr) {
       return fail(Code::kOverloaded,
-                  std::format("it needs {}, and {} of the {} that models may take are in use",
+                  format_text("it needs {}, and {} of the {} that models may take are in use",
                               format_bytes(entry.model.bytes), format_bytes(bytes_loaded()),
                               format_bytes(bytes_max_)));
     }

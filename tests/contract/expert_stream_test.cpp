@@ -13,10 +13,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <format>
 #include <fstream>
 #include <string>
 #include <vector>
+
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -145,14 +146,14 @@ class ExpertStream : public testing::TestWithParam<ModelCase> {
  protected:
   void SetUp() override {
     const std::string command =
-        std::format("{} {} {} --vocabulary {} {}", MAKE_MODEL, GetParam().shape, path_.string(),
+        format_text("{} {} {} --vocabulary {} {}", MAKE_MODEL, GetParam().shape, path_.string(),
                     NEEDLE_MODEL, GetParam().options);
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
   }
   void TearDown() override { fs::remove(path_); }
 
   const fs::path path_ =
-      fs::path("/var/tmp") / std::format("experts-{}-{}.gguf", GetParam().name, ::getpid());
+      fs::path("/var/tmp") / format_text("experts-{}-{}.gguf", GetParam().name, ::getpid());
 };
 
 TEST_P(ExpertStream, HasTheResidentModelsLogitsForEveryCacheSize) {
@@ -180,7 +181,7 @@ TEST_P(ExpertStream, HasThemHoweverItReadsAndChooses) {
 TEST_P(ExpertStream, HasThemWhereTheModelIsSplit) {
   const fs::path folder = path_.string() + ".split";
   fs::create_directory(folder);
-  const std::string command = std::format("llama-gguf-split --split-max-tensors 12 {} {}/part",
+  const std::string command = format_text("llama-gguf-split --split-max-tensors 12 {} {}/part",
                                           path_.string(), folder.string());
   ASSERT_EQ(std::system((command + " > /dev/null 2>&1").c_str()), 0) << command;
   std::vector<fs::path> parts(fs::directory_iterator(folder), {});

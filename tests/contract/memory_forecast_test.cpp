@@ -15,10 +15,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <format>
 #include <string>
 #include <string_view>
 
+#include "base/format.h"
 #include "base/unique_fd.h"
 
 namespace slipstream {
@@ -90,9 +90,9 @@ double measure(const std::filesystem::path& model, const KvScheme& scheme,
                std::string_view load_mode = "mmap") {
   const std::string plugin =
       scheme.is_turbo()
-          ? std::format("GGML_BACKEND_PATH={} GGML_TURBO_KV={}", TURBO_PLUGIN, scheme.name())
+          ? format_text("GGML_BACKEND_PATH={} GGML_TURBO_KV={}", TURBO_PLUGIN, scheme.name())
           : "";
-  const std::string command = std::format("env {} /proc/{}/exe --fill {} {} {} 2>/dev/null", plugin,
+  const std::string command = format_text("env {} /proc/{}/exe --fill {} {} {} 2>/dev/null", plugin,
                                           ::getpid(), model.string(), scheme.name(), load_mode);
   double n_bytes = 0;
   std::FILE* output = ::popen(command.c_str(), "r");
@@ -104,8 +104,8 @@ double measure(const std::filesystem::path& model, const KvScheme& scheme,
 // Many heads on a narrow model: the cache is most of what it takes.
 std::filesystem::path make_wide_model() {
   const std::filesystem::path path =
-      std::filesystem::path(testing::TempDir()) / std::format("forecast-{}.gguf", ::getpid());
-  const std::string command = std::format(
+      std::filesystem::path(testing::TempDir()) / format_text("forecast-{}.gguf", ::getpid());
+  const std::string command = format_text(
       "{} qwen3 {} --vocabulary {} --embd 64 --ff 64 --layers 48 --heads 8 --kv-heads 8",
       MAKE_MODEL, path.string(), NEEDLE_MODEL);
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
@@ -157,14 +157,14 @@ class ForecastOfShape : public testing::TestWithParam<const char*> {};
 
 TEST_P(ForecastOfShape, IsWhatIsResident) {
   ggml_backend_load_all();
-  const std::filesystem::path model = std::format("{}/{}.gguf", FIXTURES, GetParam());
+  const std::filesystem::path model = format_text("{}/{}.gguf", FIXTURES, GetParam());
   for (const std::string_view kv : {"f16", "turbo4"}) {
     const KvScheme scheme = *parse_kv_scheme(kv);
     const Result<MemoryForecast> forecasted = forecast(model, scheme, kShape);
     ASSERT_TRUE(forecasted) << forecasted.error().message;
     const double resident = measure(model, scheme);
     expect_near(resident, forecasted->resident(), 0.05 * resident + kSmallChange,
-                std::format("{} {}", GetParam(), kv));
+                format_text("{} {}", GetParam(), kv));
   }
 }
 

@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <format>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <string_view>
 #include <vector>
+
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -41,9 +42,9 @@ bool count_experts(ggml_tensor* tensor, bool ask, void* user_data) {
 
 std::filesystem::path make_model(std::string_view shape, float zipf) {
   const std::filesystem::path path =
-      std::filesystem::path(testing::TempDir()) / std::format("router-{}-{}.gguf", shape, zipf);
+      std::filesystem::path(testing::TempDir()) / format_text("router-{}-{}.gguf", shape, zipf);
   const std::string command =
-      std::format("{} {} {} --vocabulary {} --experts {} --experts-used {} --zipf {}", MAKE_MODEL,
+      format_text("{} {} {} --vocabulary {} --experts {} --experts-used {} --zipf {}", MAKE_MODEL,
                   shape, path.string(), NEEDLE_MODEL, kExperts, kExpertsUsed, zipf);
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   return path;

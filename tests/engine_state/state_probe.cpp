@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <format>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -17,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/format.h"
 #include "engine/model.h"
 #include "engine/packed_state.h"
 
@@ -113,7 +113,7 @@ class Probe {
     if (!options_.is_plain) {
       const Result<void> restored = states_.restore(model_.context(), 0, bytes);
       if (restored) return;
-      give_up(std::format("{}; the sequence ends at {}", restored.error().message,
+      give_up(format_text("{}; the sequence ends at {}", restored.error().message,
                           llama_memory_seq_pos_max(llama_get_memory(model_.context()), 0)));
     }
     if (llama_state_seq_set_data(model_.context(),

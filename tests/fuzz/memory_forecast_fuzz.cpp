@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <format>
 
 #include "base/check.h"
+#include "base/format.h"
 #include "base/unique_fd.h"
 #include "engine/memory/kv_choice.h"
 
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_by
   SLIP_CHECK(::ftruncate(file.get(), static_cast<off_t>(std::max(kFileBytes, n_bytes))) == 0 &&
                  ::pwrite(file.get(), data, n_bytes, 0) == static_cast<ssize_t>(n_bytes),
              "no memory");
-  const Result<ModelProfile> profile = read_profile(std::format("/proc/self/fd/{}", file.get()));
+  const Result<ModelProfile> profile = read_profile(format_text("/proc/self/fd/{}", file.get()));
   if (!profile) {
     SLIP_CHECK(!profile.error().message.empty(), "an error without a word");
     return 0;

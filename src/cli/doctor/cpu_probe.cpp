@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 #include <ranges>
 
+#include "base/format.h"
 #include "base/unique_fd.h"
 #include "cli/doctor/probes.h"
 
@@ -87,7 +87,7 @@ std::vector<Finding> probe_cpu() {
   return {
       {.status = Status::kGood,
        .topic = "cpu",
-       .value = std::format("{}, {} {}", cpu.model, cpu.n_cpus, cpu.n_cpus == 1 ? "core" : "cores"),
+       .value = format_text("{}, {} {}", cpu.model, cpu.n_cpus, cpu.n_cpus == 1 ? "core" : "cores"),
        .advice = ""},
       {.status = useful.empty() ? Status::kNote : Status::kGood,
        .topic = "cpu features",

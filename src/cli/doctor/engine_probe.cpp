@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <format>
 #include <string_view>
 
+#include "base/format.h"
 #include "cli/doctor/probes.h"
 #include "cli/plugin_path.h"
 #include "cli/version.h"
@@ -62,9 +62,9 @@ Finding judge_versions(const EngineInfo& engine) {
       engine.ggml_version == kTestedGgmlVersion && engine.llama_version == kTestedLlamaVersion;
   return {.status = tested ? Status::kGood : Status::kNote,
           .topic = "engine",
-          .value = std::format("llama.cpp {}, ggml {}", engine.llama_version, engine.ggml_version),
+          .value = format_text("llama.cpp {}, ggml {}", engine.llama_version, engine.ggml_version),
           .advice = tested ? ""
-                           : std::format("tested with llama.cpp {} and ggml {}: install those if "
+                           : format_text("tested with llama.cpp {} and ggml {}: install those if "
                                          "something misbehaves",
                                          kTestedLlamaVersion, kTestedGgmlVersion)};
 }
@@ -97,7 +97,7 @@ Finding judge_turbo(const EngineInfo& engine) {
           .topic = "compressed KV",
           .value = usable ? engine.turbo_path : "not available: " + engine.turbo_refusal,
           .advice = usable ? ""
-                           : std::format("the cache stays f16: install {} beside this program, for "
+                           : format_text("the cache stays f16: install {} beside this program, for "
                                          "ggml {}",
                                          kPluginName, kTestedGgmlVersion)};
 }

@@ -1,8 +1,9 @@
 #include "cli/doctor/finding.h"
 
 #include <algorithm>
-#include <format>
 #include <string_view>
+
+#include "base/format.h"
 
 namespace slipstream::doctor {
 namespace {
@@ -21,10 +22,10 @@ std::string summary(std::span<const Finding> findings) {
     return std::ranges::count(findings, status, &Finding::status);
   };
   if (const auto n_missing = n_with(Status::kMissing); n_missing > 0) {
-    return std::format("Not ready: {} missing. Each has its remedy above.\n", n_missing);
+    return format_text("Not ready: {} missing. Each has its remedy above.\n", n_missing);
   }
   if (const auto n_notes = n_with(Status::kNote); n_notes > 0) {
-    return std::format("Ready. {} {} above would make it better.\n", n_notes,
+    return format_text("Ready. {} {} above would make it better.\n", n_notes,
                        n_notes == 1 ? "note" : "notes");
   }
   return "Ready.\n";
@@ -35,8 +36,8 @@ std::string summary(std::span<const Finding> findings) {
 std::string format_report(std::span<const Finding> findings) {
   std::string report;
   for (const Finding& finding : findings) {
-    report += std::format("{:<8} {:<18} {}\n", mark(finding.status), finding.topic, finding.value);
-    if (!finding.advice.empty()) report += std::format("{:<27} -> {}\n", "", finding.advice);
+    report += format_text("{:<8} {:<18} {}\n", mark(finding.status), finding.topic, finding.value);
+    if (!finding.advice.empty()) report += format_text("{:<27} -> {}\n", "", finding.advice);
   }
   return report + "\n" + summary(findings);
 }

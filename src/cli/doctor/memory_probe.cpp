@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <format>
 #include <limits>
 #include <numeric>
 
+#include "base/format.h"
 #include "base/format_bytes.h"
 #include "base/mapping.h"
 #include "cli/doctor/probes.h"
@@ -35,7 +35,7 @@ std::vector<Finding> probe_bandwidth() {
   const double gb_per_second = static_cast<double>(kBytes) / best_seconds / 1e9;
   return {{.status = Status::kGood,
            .topic = "memory speed",
-           .value = std::format("{:.1f} GB/s read by one core: 1 GB of weights decodes at no more "
+           .value = format_text("{:.1f} GB/s read by one core: 1 GB of weights decodes at no more "
                                 "than {:.0f} tokens/s on it",
                                 gb_per_second, gb_per_second),
            .advice = ""}};
@@ -44,11 +44,11 @@ std::vector<Finding> probe_bandwidth() {
 }  // namespace
 
 Finding judge_memory(const MemoryInfo& memory) {
-  std::string value = std::format("{}, {} available", format_bytes(memory.total_bytes),
+  std::string value = format_text("{}, {} available", format_bytes(memory.total_bytes),
                                   format_bytes(memory.available_bytes));
   std::string advice;
   if (memory.cgroup_limit_bytes) {
-    value += std::format(", limited to {} here", format_bytes(*memory.cgroup_limit_bytes));
+    value += format_text(", limited to {} here", format_bytes(*memory.cgroup_limit_bytes));
     advice = "raise the container's or service's memory limit to use more";
   } else if (memory.usable_bytes() < 4 * kGiB) {
     advice = "close other programs, or choose models under 2 GiB";

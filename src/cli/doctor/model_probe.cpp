@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <chrono>
-#include <format>
 #include <random>
 
+#include "base/format.h"
 #include "base/format_bytes.h"
 #include "base/mapping.h"
 #include "base/slab_reader.h"
@@ -87,7 +87,7 @@ std::vector<Finding> judge_streaming(const ModelNeeds& model) {
   findings.push_back(
       {.status = Status::kGood,
        .topic = "experts",
-       .value = std::format(
+       .value = format_text(
            "{} of {} are used for a token; streamed, {} stay in memory and a token reads {}, or {} "
            "while {:.0f} % of its experts are in memory",
            model.n_experts_used, model.n_experts, format_bytes(model.n_bytes_streamed),
@@ -98,7 +98,7 @@ std::vector<Finding> judge_streaming(const ModelNeeds& model) {
     findings.push_back(
         {.status = Status::kGood,
          .topic = "disk speed",
-         .value = std::format("{:.1f} GB/s: streamed, no more than {:.1f} tokens/s at first and "
+         .value = format_text("{:.1f} GB/s: streamed, no more than {:.1f} tokens/s at first and "
                               "{:.0f} at {:.0f} %",
                               model.disk_bytes_per_second / 1e9,
                               model.disk_bytes_per_second / token_bytes,
@@ -123,7 +123,7 @@ std::vector<Finding> judge_model(const ModelNeeds& model) {
   std::vector<Finding> findings = {
       {.status = fits ? Status::kGood : Status::kNote,
        .topic = "model",
-       .value = std::format("{}, needs {} with f16 KV for a context of 8192 tokens or its own, {} "
+       .value = format_text("{}, needs {} with f16 KV for a context of 8192 tokens or its own, {} "
                             "are available",
                             model.architecture, format_bytes(model.n_bytes),
                             format_bytes(model.n_available_bytes)),

@@ -3,9 +3,9 @@
 #include <sys/statvfs.h>
 
 #include <cerrno>
-#include <format>
 #include <system_error>
 
+#include "base/format.h"
 #include "base/format_bytes.h"
 #include "base/unique_fd.h"
 #include "cli/doctor/probes.h"
@@ -26,7 +26,7 @@ Finding probe_space(const std::string& model_dir) {
   return {
       .status = free_bytes < kLittle ? Status::kNote : Status::kGood,
       .topic = "disk",
-      .value = std::format("{} free in {}", format_bytes(free_bytes), model_dir),
+      .value = format_text("{} free in {}", format_bytes(free_bytes), model_dir),
       .advice = free_bytes < kLittle ? "free some space, or name another place with --dir" : ""};
 }
 

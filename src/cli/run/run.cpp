@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <format>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/format.h"
 #include "base/log.h"
 #include "base/memory_info.h"
 #include "cli/kv_choice.h"
@@ -33,7 +33,7 @@ Result<std::string> read_prompt(const Options& options) {
     return std::string(std::istreambuf_iterator(std::cin), std::istreambuf_iterator<char>());
   }
   std::ifstream file(options.prompt_file, std::ios::binary);
-  if (!file) return fail_errno(errno, std::format("cannot open {}", options.prompt_file));
+  if (!file) return fail_errno(errno, format_text("cannot open {}", options.prompt_file));
   return std::string(std::istreambuf_iterator(file), std::istreambuf_iterator<char>());
 }
 
@@ -94,11 +94,11 @@ void print_timings(const Ending& ending, double load_seconds, double prompt_seco
   const auto speed = [](int n, double time) { return time > 0 ? n / time : 0.0; };
   std::fprintf(
       stderr, "%s\n",
-      std::format(
+      format_text(
           "load {:.1f} s | prompt {} tokens{}, {:.1f} s ({:.1f}/s) | answer {} tokens, {:.1f} s "
           "({:.1f}/s) | KV {} | {}",
           load_seconds, usage.n_prompt,
-          usage.n_cached > 0 ? std::format(", {} from disk", usage.n_cached) : "", prompt_seconds,
+          usage.n_cached > 0 ? format_text(", {} from disk", usage.n_cached) : "", prompt_seconds,
           speed(usage.n_prompt, prompt_seconds), usage.n_generated, seconds,
           speed(usage.n_generated - 1, seconds), kv, name(ending.reason))
           .c_str());

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <format>
 #include <optional>
 #include <utility>
 
+#include "base/format.h"
 #include "base/log.h"
 #include "base/memory_info.h"
 #include "cli/kv_choice.h"
@@ -31,7 +31,7 @@ Result<std::vector<Named>> named_models(const Options& options) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
       return fail(Code::kInvalidArgument,
-                  std::format("--model wants NAME=PATH, and '{}' is not that", text));
+                  format_text("--model wants NAME=PATH, and '{}' is not that", text));
     }
     models.push_back({text.substr(0, equals), text.substr(equals + 1), false});
   }
@@ -39,13 +39,13 @@ Result<std::vector<Named>> named_models(const Options& options) {
     const auto rest = std::span(models).subspan(i + 1);
     if (std::ranges::contains(rest, models[i].name, &Named::name)) {
       return fail(Code::kInvalidArgument,
-                  std::format("two models have the name '{}'", models[i].name));
+                  format_text("two models have the name '{}'", models[i].name));
     }
   }
   for (const std::string& name : options.pinned) {
     const auto model = std::ranges::find(models, name, &Named::name);
     if (model == models.end()) {
-      return fail(Code::kInvalidArgument, std::format("--pin {}: no model has that name", name));
+      return fail(Code::kInvalidArgument, format_text("--pin {}: no model has that name", name));
     }
     model->is_pinned = true;
   }

@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <format>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -21,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/format.h"
 #include "device/attention/attention.h"
 #include "device/attention/kernel_choice.h"
 #include "device/graph/binding.h"
@@ -187,7 +187,7 @@ void register_all() {
       for (const int head_dim : {128, 64, 80, 96, 256}) {
         for (const int n_threads : {1, 2}) {
           benchmark::RegisterBenchmark(
-              std::format("decode/{}/g{}/d{}/t{}", scheme, group, head_dim, n_threads),
+              format_text("decode/{}/g{}/d{}/t{}", scheme, group, head_dim, n_threads),
               [=](benchmark::State& state) { decode(state, scheme, group, head_dim, n_threads); })
               ->UseManualTime()
               ->Unit(benchmark::kMillisecond);
@@ -196,7 +196,7 @@ void register_all() {
     }
   }
   for (const int bits : {2, 3, 4, 8}) {
-    benchmark::RegisterBenchmark(std::format("encode/{}", bits),
+    benchmark::RegisterBenchmark(format_text("encode/{}", bits),
                                  [=](benchmark::State& state) { encode(state, bits, 128); });
   }
 }

@@ -4,8 +4,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <format>
 
+#include "base/format.h"
 #include "device/attention/amx.h"
 
 namespace slipstream::turbo {
@@ -29,7 +29,7 @@ Result<void> limit_kernels(std::string_view name) {
     return {};
   }
   return fail(Code::kInvalidArgument,
-              std::format("GGML_TURBO_KERNELS={} is not one of amx, avx512, avx2, neon", name));
+              format_text("GGML_TURBO_KERNELS={} is not one of amx, avx512, avx2, neon", name));
 }
 
 bool use_amx() { return amx_allowed() && has_amx(); }

@@ -2,9 +2,10 @@
 
 #include <array>
 #include <charconv>
-#include <format>
 #include <optional>
 #include <ranges>
+
+#include "base/format.h"
 
 namespace slipstream::turbo {
 namespace {
@@ -31,7 +32,7 @@ std::optional<Bits> find_bits(std::string_view name) {
 std::string all_names() {
   std::string names;
   for (const Named& named : kNamed) {
-    names += std::format("{}{}", names.empty() ? "" : ", ", named.name);
+    names += format_text("{}{}", names.empty() ? "" : ", ", named.name);
   }
   return names;
 }
@@ -54,7 +55,7 @@ Bits Scheme::bits_of_layer(int layer) const {
 
 Result<Scheme> parse_scheme(std::string_view text) {
   if (text.empty()) {
-    return fail(Code::kInvalidArgument, std::format("no scheme; there are {}", all_names()));
+    return fail(Code::kInvalidArgument, format_text("no scheme; there are {}", all_names()));
   }
   Scheme scheme;
   scheme.name_ = text;
@@ -65,13 +66,13 @@ Result<Scheme> parse_scheme(std::string_view text) {
     if (!first && equals == std::string_view::npos) {
       return fail(
           Code::kInvalidArgument,
-          std::format("'{}' names no layers: write LAYER=SCHEME or FIRST-LAST=SCHEME", part));
+          format_text("'{}' names no layers: write LAYER=SCHEME or FIRST-LAST=SCHEME", part));
     }
     const std::string_view name = first ? part : part.substr(equals + 1);
     const std::optional<Bits> bits = find_bits(name);
     if (!bits) {
       return fail(Code::kInvalidArgument,
-                  std::format("there is no scheme '{}'; there are {}", name, all_names()));
+                  format_text("there is no scheme '{}'; there are {}", name, all_names()));
     }
     if (first) {
       scheme.bits_ = *bits;
@@ -84,7 +85,7 @@ Result<Scheme> parse_scheme(std::string_view text) {
     const std::optional<int> end =
         dash == std::string_view::npos ? begin : parse_layer(range.substr(dash + 1));
     if (!begin || !end || *begin > *end) {
-      return fail(Code::kInvalidArgument, std::format("'{}' is not a range of layers", range));
+      return fail(Code::kInvalidArgument, format_text("'{}' is not a range of layers", range));
     }
     scheme.overrides_.push_back({*begin, *end, *bits});
   }

@@ -4,10 +4,10 @@
 
 #include <cmath>
 #include <cstddef>
-#include <format>
 #include <tuple>
 #include <vector>
 
+#include "base/format.h"
 #include "device/codec/f16.h"
 #include "device/codec/rotation.h"
 #include "device/codec/test_vectors.h"
@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(BitsAndDim, Stability,
                                           testing::Values(16, 64, 80, 96, 128, 192, 256, 576,
                                                           1008)),
                          [](const auto& instance) {
-                           return std::format("{}bits{}", std::get<0>(instance.param),
+                           return format_text("{}bits{}", std::get<0>(instance.param),
                                               std::get<1>(instance.param));
                          });
 

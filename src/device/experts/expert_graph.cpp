@@ -4,9 +4,9 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
-#include <format>
 #include <numeric>
 
+#include "base/format.h"
 #include "device/log.h"
 
 namespace slipstream::turbo {
@@ -115,7 +115,7 @@ ggml_status ExpertGraph::compute(ggml_backend_t cpu, ggml_cgraph* graph) {
     }
     const auto [layer, matrix] = store->find(node->src[0]);
     if (layer == nullptr || &store_of(node->src[0]) != store) {
-      return report({Code::kUnsupported, std::format("experts of {} are not known", node->name)});
+      return report({Code::kUnsupported, format_text("experts of {} are not known", node->name)});
     }
     if (chosen_for_ != node->src[2] || chosen_layer_ != layer) {
       if (const ggml_status status = compute_part(); status != GGML_STATUS_SUCCESS) return status;
@@ -155,7 +155,7 @@ Result<void> ExpertGraph::choose(const ggml_tensor* multiplication, ExpertLayer&
     for (std::int64_t rank = 0; rank < ids->ne[0]; ++rank) {
       const std::int32_t expert = id_at(ids, rank, token);
       if (expert < 0 || expert >= layer.n_experts()) {
-        return fail(Code::kCorrupt, std::format("layer {} has {} experts, and its router chose {}",
+        return fail(Code::kCorrupt, format_text("layer {} has {} experts, and its router chose {}",
                                                 layer.layer(), layer.n_experts(), expert));
       }
       choices_.push_back(expert);

@@ -1,7 +1,8 @@
 #include "device/experts/expert_options.h"
 
 #include <charconv>
-#include <format>
+
+#include "base/format.h"
 
 namespace slipstream::turbo {
 namespace {
@@ -18,7 +19,7 @@ Result<std::uint64_t> parse_size(std::string_view text) {
                        size <= (UINT64_MAX >> (10 * power));
   if (!is_size) {
     return fail(Code::kInvalidArgument,
-                std::format("\"{}\" is no size for the expert cache: 4G, 512M", text));
+                format_text("\"{}\" is no size for the expert cache: 4G, 512M", text));
   }
   return size << (10 * power);
 }
@@ -28,7 +29,7 @@ Result<ReadWay> parse_way(std::string_view name) {
   if (name == "buffered") return ReadWay::kUringBuffered;
   if (name == "pread") return ReadWay::kPread;
   return fail(Code::kInvalidArgument,
-              std::format("no way to read named \"{}\": direct, buffered or pread", name));
+              format_text("no way to read named \"{}\": direct, buffered or pread", name));
 }
 
 Result<void> set(ExpertOptions& options, std::string_view key, std::string_view value) {
@@ -50,7 +51,7 @@ Result<void> set(ExpertOptions& options, std::string_view key, std::string_view 
   }
   return fail(
       Code::kInvalidArgument,
-      std::format("\"{}={}\" is nothing that can be chosen for experts: policy=lru|lfu|auto, "
+      format_text("\"{}={}\" is nothing that can be chosen for experts: policy=lru|lfu|auto, "
                   "io=direct|buffered|pread, lookahead=on|off, trace=FILE, pin=FILE",
                   key, value));
 }

@@ -1,9 +1,9 @@
 #include "device/experts/expert_slots.h"
 
 #include <algorithm>
-#include <format>
 
 #include "base/check.h"
+#include "base/format.h"
 
 namespace slipstream::turbo {
 namespace {
@@ -23,7 +23,7 @@ Result<CachePolicy> parse_cache_policy(std::string_view name) {
   if (name == "lfu") return CachePolicy::kLeastOften;
   if (name == "auto") return CachePolicy::kAutomatic;
   return fail(Code::kInvalidArgument,
-              std::format("no cache policy \"{}\": lru, lfu or auto", name));
+              format_text("no cache policy \"{}\": lru, lfu or auto", name));
 }
 
 ExpertSlots::ExpertSlots(int n_experts, int n_slots, CachePolicy policy)

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <format>
 #include <fstream>
 #include <optional>
 
+#include "base/format.h"
 #include "base/format_bytes.h"
 #include "device/experts/extent.h"
 #include "device/log.h"
@@ -54,7 +54,7 @@ void ExpertStore::add(const ggml_tensor* tensor, std::span<const std::byte> byte
     if (!layer || bytes.size() != ggml_nbytes(tensor)) {
       return fail(
           Code::kUnsupported,
-          std::format("tensor {} is not handed over as a whole layer's experts", tensor->name));
+          format_text("tensor {} is not handed over as a whole layer's experts", tensor->name));
     }
     Result<Extent> extent = find_extent(bytes, tensor->name);
     if (!extent) return std::unexpected(std::move(extent.error()));
@@ -64,7 +64,7 @@ void ExpertStore::add(const ggml_tensor* tensor, std::span<const std::byte> byte
     ExpertLayer& of = layers_.try_emplace(*layer, *layer, n_experts).first->second;
     if (of.n_experts() != n_experts) {
       return fail(Code::kUnsupported,
-                  std::format("layer {} has matrices of different numbers of experts", *layer));
+                  format_text("layer {} has matrices of different numbers of experts", *layer));
     }
     of.add({.address = tensor->data,
             .name = tensor->name,
@@ -93,7 +93,7 @@ Result<void> ExpertStore::prepare() {
                                                           1, static_cast<unsigned>(n_experts_max));
   if (options_.cache_bytes < n_bytes_per_slot) {
     log_line(GGML_LOG_LEVEL_WARN,
-             std::format("an expert cache of {} does not hold one expert of each layer, which is "
+             format_text("an expert cache of {} does not hold one expert of each layer, which is "
                          "the least: {} are used",
                          format_bytes(options_.cache_bytes), format_bytes(n_bytes_per_slot)));
   }
@@ -112,7 +112,7 @@ Result<void> ExpertStore::prepare() {
   const bool is_direct =
       std::ranges::all_of(files_, [](const auto& file) { return file->is_direct; });
   log_line(GGML_LOG_LEVEL_INFO,
-           std::format("experts stay in the file: memory for {} of {} in each of {} layers, {}; "
+           format_text("experts stay in the file: memory for {} of {} in each of {} layers, {}; "
                        "read with {}{}",
                        n_slots, n_experts_max, layers_.size(),
                        format_bytes(n_slots * n_bytes_per_slot), reader_.way_name(),
@@ -143,7 +143,7 @@ Result<void> ExpertStore::read(const ggml_tensor* tensor, std::span<std::byte> i
       return read_exactly(file->get(), into, matrix.offset + offset);
     }
   }
-  return fail(Code::kNotFound, std::format("nothing is known of tensor {}", tensor->name));
+  return fail(Code::kNotFound, format_text("nothing is known of tensor {}", tensor->name));
 }
 
 std::map<int, ExpertCounters> ExpertStore::counters() const {
@@ -168,7 +168,7 @@ void ExpertStore::pin_from_file() {
   for (Use use{}; file >> use.layer >> use.expert >> use.n_uses;) uses.push_back(use);
   if (uses.empty()) {
     log_line(GGML_LOG_LEVEL_WARN,
-             std::format("{} names no expert: nothing is pinned", options_.pin_path));
+             format_text("{} names no expert: nothing is pinned", options_.pin_path));
   }
   std::ranges::stable_sort(uses, std::ranges::greater{}, &Use::n_uses);
   std::map<int, int> n_pinned;
@@ -190,7 +190,7 @@ void ExpertStore::write_trace() const {
     }
   }
   if (!file.flush()) {
-    log_line(GGML_LOG_LEVEL_ERROR, std::format("cannot write {}", options_.trace_path));
+    log_line(GGML_LOG_LEVEL_ERROR, format_text("cannot write {}", options_.trace_path));
   }
 }
 
@@ -205,12 +205,12 @@ void ExpertStore::log_totals() const {
     total.stall_ns += counters.stall_ns;
     log_line(
         GGML_LOG_LEVEL_DEBUG,
-        std::format("layer {}: experts found {}, read {}, waited {:.2f} s", number, counters.n_hits,
+        format_text("layer {}: experts found {}, read {}, waited {:.2f} s", number, counters.n_hits,
                     counters.n_misses, static_cast<double>(counters.stall_ns) / 1e9));
   }
   const std::uint64_t n_needed = std::max<std::uint64_t>(total.n_hits + total.n_misses, 1);
   log_line(GGML_LOG_LEVEL_INFO,
-           std::format("experts: {} needed, {:.1f} % found in memory, {} read, waited {:.2f} s for "
+           format_text("experts: {} needed, {:.1f} % found in memory, {} read, waited {:.2f} s for "
                        "them; {} read ahead, {} of those needed",
                        n_needed,
                        100.0 * static_cast<double>(total.n_hits) / static_cast<double>(n_needed),

@@ -11,7 +11,6 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <format>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include <sstream>
 #include <vector>
 
+#include "base/format.h"
 #include "base/unique_fd.h"
 
 namespace slipstream::turbo {
@@ -39,11 +39,11 @@ Result<void> check_length(const Extent& extent, std::size_t n_bytes, const std::
   const std::uint64_t n_file_bytes = std::filesystem::file_size(extent.path, error);
   if (error) {
     return fail(Code::kNotFound,
-                std::format("cannot ask the size of {}: {}", extent.path, error.message()));
+                format_text("cannot ask the size of {}: {}", extent.path, error.message()));
   }
   if (n_bytes > n_file_bytes || extent.offset > n_file_bytes - n_bytes) {
     return fail(Code::kCorrupt,
-                std::format("{} ends at byte {}, and tensor {} should end at {}: the file is "
+                format_text("{} ends at byte {}, and tensor {} should end at {}: the file is "
                             "incomplete",
                             extent.path, n_file_bytes, name, extent.offset + n_bytes));
   }
@@ -133,7 +133,7 @@ Result<Extent> find_extent(std::span<const std::byte> bytes, const std::string& 
   if (!extent) extent = find_open(bytes, tensor_name);
   if (!extent) {
     return fail(Code::kNotFound,
-                std::format("tensor {} comes from no file that this program has mapped or open: "
+                format_text("tensor {} comes from no file that this program has mapped or open: "
                             "its experts cannot be streamed",
                             tensor_name));
   }

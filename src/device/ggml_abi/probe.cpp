@@ -3,9 +3,9 @@
 #include <dlfcn.h>
 #include <ggml-cpp.h>
 
-#include <format>
 #include <string>
 
+#include "base/format.h"
 #include "device/ggml_abi/ggml_abi.h"
 
 namespace slipstream::turbo {
@@ -128,7 +128,7 @@ bool is_tested_ggml(std::string_view version) { return version == "0.27.0"; }
 Result<void> probe_ggml(std::string_view version) {
   if (!is_tested_ggml(version)) {
     return fail(Code::kUnsupported,
-                std::format("this ggml is {}, tested is 0.27.0: install that, or a newer "
+                format_text("this ggml is {}, tested is 0.27.0: install that, or a newer "
                             "libggml-turbo.so",
                             version));
   }
@@ -144,7 +144,7 @@ Result<void> probe_ggml(std::string_view version) {
                     compare_backend(compare, cpu);
   if (!same) {
     return fail(Code::kUnsupported,
-                std::format("ggml {} lays out {} differently from what this plugin was built for: "
+                format_text("ggml {} lays out {} differently from what this plugin was built for: "
                             "install a libggml-turbo.so made for it",
                             version, compare.first_difference()));
   }

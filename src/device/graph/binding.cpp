@@ -1,10 +1,10 @@
 #include "device/graph/binding.h"
 
-#include <format>
 #include <map>
 #include <set>
 #include <string>
 
+#include "base/format.h"
 #include "device/attention/attention.h"
 #include "device/kv_buffer/kv_buffer.h"
 #include "device/log.h"
@@ -28,7 +28,7 @@ std::string format_layers(const std::set<int>& layers) {
     int last = first;
     while (++it != layers.end() && *it == last + 1) last = *it;
     text += text.empty() ? "" : ", ";
-    text += first == last ? std::to_string(first) : std::format("{}-{}", first, last);
+    text += first == last ? std::to_string(first) : format_text("{}-{}", first, last);
   }
   return text;
 }
@@ -38,10 +38,10 @@ std::string obstacle(const ggml_tensor* op, const CacheTensor& keys, const Cache
   if (&keys == &values) return "keys and values share one tensor (latent attention)";
   for (const ggml_tensor* view : {op->src[1], op->src[2]}) {
     if (view->type != GGML_TYPE_F16) {
-      return std::format("the cache is {}, not f16", ggml_type_name(view->type));
+      return format_text("the cache is {}, not f16", ggml_type_name(view->type));
     }
     if (!Rotation::supports(static_cast<int>(view->ne[0]))) {
-      return std::format("head size {} is not a multiple of 16", view->ne[0]);
+      return format_text("head size {} is not a multiple of 16", view->ne[0]);
     }
   }
   if (!is_cache_view(op->src[1], keys) || !is_cache_view(op->src[2], values)) {
@@ -51,7 +51,7 @@ std::string obstacle(const ggml_tensor* op, const CacheTensor& keys, const Cache
     return "queries are not f32";
   }
   if (op->src[0]->ne[2] / op->src[1]->ne[2] > kGroupMax) {
-    return std::format("more than {} query heads share a KV head", kGroupMax);
+    return format_text("more than {} query heads share a KV head", kGroupMax);
   }
   if (op->src[3] != nullptr && op->src[3]->type != GGML_TYPE_F16) return "the mask is not f16";
   return "";
@@ -74,7 +74,7 @@ Result<void> bind_attention(const ggml_tensor* op) {
     if (bits != Bits{}) note("stays uncompressed: " + reason, keys->layer());
     bits = {};
   } else if (bits != Bits{}) {
-    note(std::format("{}-bit keys, {}-bit values", bits.keys == 0 ? 16 : bits.keys,
+    note(format_text("{}-bit keys, {}-bit values", bits.keys == 0 ? 16 : bits.keys,
                      bits.values == 0 ? 16 : bits.values),
          keys->layer());
   }
@@ -103,7 +103,7 @@ Result<void> bind_rest(const ggml_tensor* op) {
 void log_bindings() {
   for (const auto& [what, layers] : pending_lines()) {
     log_line(GGML_LOG_LEVEL_INFO,
-             std::format("KV cache of layer {}: {}", format_layers(layers), what));
+             format_text("KV cache of layer {}: {}", format_layers(layers), what));
   }
   pending_lines().clear();
 }

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <format>
 #include <optional>
 #include <vector>
 
+#include "base/format.h"
 #include "device/log.h"
 
 namespace slipstream::turbo {
@@ -54,7 +54,7 @@ int side_number(const CacheTensor& cache) { return cache.side() == Side::kKey ? 
 void refuse(const CacheTensor& cache, std::string_view why) {
   exchange.is_whole = false;
   log_line(GGML_LOG_LEVEL_ERROR,
-           std::format("packed {} of layer {}: {}", cache.side() == Side::kKey ? "keys" : "values",
+           format_text("packed {} of layer {}: {}", cache.side() == Side::kKey ? "keys" : "values",
                        cache.layer(), why));
 }
 

@@ -1,12 +1,12 @@
 #include "engine/disk_tier/disk_tier.h"
 
 #include <algorithm>
-#include <format>
 #include <new>
 #include <system_error>
 #include <utility>
 
 #include "base/check.h"
+#include "base/format.h"
 #include "base/log.h"
 
 namespace slipstream {
@@ -33,7 +33,7 @@ Result<std::unique_ptr<DiskTier>> DiskTier::open(const std::string& directory,
     tier->writer_ =
         std::jthread([tier = tier.get()](const std::stop_token& stop) { tier->run(stop); });
   } catch (const std::system_error& error) {
-    return fail(Code::kOverloaded, std::format("cannot start a thread: {}", error.what()));
+    return fail(Code::kOverloaded, format_text("cannot start a thread: {}", error.what()));
   }
   return tier;
 }
@@ -133,7 +133,7 @@ Result<std::vector<std::byte>> DiskTier::read_file(EntryId id) const {
     return state;
   } catch (const std::bad_alloc&) {
     return fail(Code::kOutOfMemory,
-                std::format("no memory for a state of {} bytes", file->head().state_bytes));
+                format_text("no memory for a state of {} bytes", file->head().state_bytes));
   }
 }
 
@@ -288,7 +288,7 @@ Result<void> DiskTier::make_room(std::uint64_t n_written, std::uint64_t n_more) 
     const std::uint64_t over_disk = n_more - std::min(n_more, *spare_bytes);
     std::uint64_t n_to_free = std::max(over_budget, over_disk);
     if (n_to_free > index_.file_bytes()) {
-      return fail(Code::kOverloaded, std::format("{} bytes more do not fit: {} has {} to spare",
+      return fail(Code::kOverloaded, format_text("{} bytes more do not fit: {} has {} to spare",
                                                  n_more, directory_.path(), *spare_bytes));
     }
     const std::size_t n_entries_max = limits_.n_prefix_files_max - (n_more > 0 ? 1 : 0);

@@ -10,11 +10,11 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <format>
 #include <optional>
 #include <string_view>
 #include <tuple>
 
+#include "base/format.h"
 #include "base/log.h"
 
 namespace slipstream {
@@ -28,7 +28,7 @@ constexpr std::size_t kIdDigits = 16;
 constexpr std::uint64_t kReservePart = 20;  // of the disk: 5 %
 
 std::string name_of(EntryId id, std::string_view end) {
-  return std::format("{}{:016x}{}", kStart, id, end);
+  return format_text("{}{:016x}{}", kStart, id, end);
 }
 
 std::optional<EntryId> id_of(std::string_view name, std::string_view end) {
@@ -49,7 +49,7 @@ std::optional<EntryId> id_of(std::string_view name, std::string_view end) {
 
 Result<UniqueFd> open_at(const UniqueFd& directory, const std::string& name, int flags) {
   const int fd = ::openat(directory.get(), name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return fail_errno(errno, std::format("cannot open {}", name));
+  if (fd < 0) return fail_errno(errno, format_text("cannot open {}", name));
   return UniqueFd(fd);
 }
 
@@ -57,15 +57,15 @@ Result<void> make_directory(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   std::error_code error;
   if (!parent.empty()) std::filesystem::create_directories(parent, error);
-  if (error) return fail_errno(error.value(), std::format("cannot make {}", parent.string()));
+  if (error) return fail_errno(error.value(), format_text("cannot make {}", parent.string()));
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return fail_errno(errno, std::format("cannot make {}", path));
+    return fail_errno(errno, format_text("cannot make {}", path));
   }
   return {};
 }
 
 Result<void> sync(const UniqueFd& fd, std::string_view what) {
-  if (::fsync(fd.get()) != 0) return fail_errno(errno, std::format("cannot sync {}", what));
+  if (::fsync(fd.get()) != 0) return fail_errno(errno, format_text("cannot sync {}", what));
   return {};
 }
 
@@ -83,9 +83,9 @@ Result<PrefixDirectory> PrefixDirectory::open(const std::string& path) {
   Result<UniqueFd> lock = open_at(*fd, kLockName, O_RDWR | O_CREAT);
   if (!lock) return std::unexpected(std::move(lock.error()));
   if (::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return fail_errno(errno, std::format("cannot lock {}", path));
+    if (errno != EWOULDBLOCK) return fail_errno(errno, format_text("cannot lock {}", path));
     return fail(Code::kOverloaded,
-                std::format("{} is used by another process: give each its own directory", path));
+                format_text("{} is used by another process: give each its own directory", path));
   }
   PrefixDirectory directory(path, std::move(*fd), std::move(*lock));
   Result<std::vector<std::string>> names = directory.names();
@@ -103,7 +103,7 @@ Result<std::vector<std::string>> PrefixDirectory::names() const {
        item.increment(error)) {
     names.push_back(item->path().filename().string());
   }
-  if (error) return fail_errno(error.value(), std::format("cannot list {}", path_));
+  if (error) return fail_errno(error.value(), format_text("cannot list {}", path_));
   return names;
 }
 
@@ -134,7 +134,7 @@ Result<UniqueFd> PrefixDirectory::open_file(EntryId id) const {
 Result<void> PrefixDirectory::remove(EntryId id) const {
   const std::string name = name_of(id, kEnd);
   if (::unlinkat(directory_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
-  return fail_errno(errno, std::format("cannot remove {} in {}", name, path_));
+  return fail_errno(errno, format_text("cannot remove {} in {}", name, path_));
 }
 
 void PrefixDirectory::touch(EntryId id, std::chrono::system_clock::time_point used_at) const {
@@ -158,7 +158,7 @@ Result<void> PrefixDirectory::publish(EntryId id, const UniqueFd& fd) const {
   if (Result<void> synced = sync(fd, name); !synced) return synced;
   if (::renameat(directory_.get(), name_of(id, kTemporaryEnd).c_str(), directory_.get(),
                  name.c_str()) != 0) {
-    return fail_errno(errno, std::format("cannot rename {}", name));
+    return fail_errno(errno, format_text("cannot rename {}", name));
   }
   // The kernel's own time advances in steps of milliseconds, too long to tell two files apart.
   touch(id, std::chrono::system_clock::now());
@@ -174,7 +174,7 @@ void PrefixDirectory::discard(EntryId id) const {
 Result<std::uint64_t> PrefixDirectory::spare_bytes(std::uint64_t reserve_bytes_max) const {
   struct statvfs status{};
   if (::fstatvfs(directory_.get(), &status) != 0) {
-    return fail_errno(errno, std::format("cannot ask for the free space of {}", path_));
+    return fail_errno(errno, format_text("cannot ask for the free space of {}", path_));
   }
   const std::uint64_t free_bytes = std::uint64_t{status.f_bavail} * status.f_frsize;
   const std::uint64_t disk_bytes = std::uint64_t{status.f_blocks} * status.f_frsize;

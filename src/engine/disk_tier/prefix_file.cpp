@@ -6,10 +6,10 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <format>
 #include <numeric>
 
 #include "base/check.h"
+#include "base/format.h"
 #include "engine/disk_tier/zstd_frame.h"
 
 namespace slipstream {
@@ -148,7 +148,7 @@ Result<PrefixFile> PrefixFile::open(UniqueFd fd, const Limits& limits) {
     return fail(Code::kCorrupt, "the file does not begin as a prefix file");
   }
   if (header.number != kVersion) {
-    return fail(Code::kUnsupported, std::format("the file has version {} of the format, not {}",
+    return fail(Code::kUnsupported, format_text("the file has version {} of the format, not {}",
                                                 header.number, kVersion));
   }
   if (trailer.skippable != kExpected.skippable || trailer.n_more != kExpected.n_more ||
@@ -169,7 +169,7 @@ Result<std::vector<std::byte>> PrefixFile::read_index(const Limits& limits) cons
       index_bytes_of(limits.prefix_tokens_max, n_blocks_of(limits.prefix_state_bytes_max));
   if (index_bytes_ > file_bytes_ - 2 * sizeof(Edge) ||
       index_bytes_ > frame_bytes_max(content_bytes_max)) {
-    return fail(Code::kCorrupt, std::format("an index of {} bytes", index_bytes_));
+    return fail(Code::kCorrupt, format_text("an index of {} bytes", index_bytes_));
   }
   std::vector<std::byte> frame(index_bytes_);
   if (Result<void> read = read_exactly(fd_.get(), frame, file_bytes_ - sizeof(Edge) - index_bytes_);
@@ -179,7 +179,7 @@ Result<std::vector<std::byte>> PrefixFile::read_index(const Limits& limits) cons
   const Result<std::uint64_t> content_bytes = FrameDecoder::content_bytes(frame);
   if (!content_bytes) return std::unexpected(content_bytes.error());
   if (*content_bytes < sizeof(IndexHead) || *content_bytes > content_bytes_max) {
-    return fail(Code::kCorrupt, std::format("an index with {} bytes of content", *content_bytes));
+    return fail(Code::kCorrupt, format_text("an index with {} bytes of content", *content_bytes));
   }
   std::vector<std::byte> index(*content_bytes);
   if (Result<void> decoded = FrameDecoder().decode(frame, index); !decoded) {
@@ -197,7 +197,7 @@ Result<void> PrefixFile::parse_index(std::span<const std::byte> index, const Lim
       index.size() != index_bytes_of(fields.n_tokens, fields.n_blocks)) {
     return fail(
         Code::kCorrupt,
-        std::format("an index of {} bytes with {} tokens and {} blocks of {} bytes of state",
+        format_text("an index of {} bytes with {} tokens and {} blocks of {} bytes of state",
                     index.size(), fields.n_tokens, fields.n_blocks, fields.state_bytes));
   }
   head_ = {.fingerprint = fields.fingerprint,
@@ -215,7 +215,7 @@ Result<void> PrefixFile::parse_index(std::span<const std::byte> index, const Lim
   if (std::ranges::max(block_bytes_) > frame_bytes_max(kBlockBytes) ||
       blocks_bytes + index_bytes_ + 2 * sizeof(Edge) != file_bytes_) {
     return fail(Code::kCorrupt,
-                std::format("{} bytes of blocks in a file of {} bytes", blocks_bytes, file_bytes_));
+                format_text("{} bytes of blocks in a file of {} bytes", blocks_bytes, file_bytes_));
   }
   return {};
 }

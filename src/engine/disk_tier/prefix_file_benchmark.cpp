@@ -10,9 +10,9 @@
 
 #include <cmath>
 #include <cstring>
-#include <format>
 #include <random>
 
+#include "base/format.h"
 #include "engine/disk_tier/disk_tier_test_support.h"
 #include "engine/disk_tier/prefix_directory.h"
 #include "engine/disk_tier/prefix_file.h"
@@ -95,12 +95,12 @@ int main(int argc, char** argv) {
   for (const std::string kind : {"zeroes", "noise", "f16"}) {
     for (const bool slow : {false, true}) {
       benchmark::RegisterBenchmark(
-          std::format("write/{}{}", kind, slow ? "/sync" : ""),
+          format_text("write/{}{}", kind, slow ? "/sync" : ""),
           [=, &directory](benchmark::State& run) { write(run, *directory, kind, slow); })
           ->UseRealTime()
           ->Unit(benchmark::kMillisecond);
       benchmark::RegisterBenchmark(
-          std::format("read/{}{}", kind, slow ? "/cold" : ""),
+          format_text("read/{}{}", kind, slow ? "/cold" : ""),
           [=, &directory](benchmark::State& run) { read(run, *directory, kind, slow); })
           ->UseRealTime()
           ->Unit(benchmark::kMillisecond);

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <format>
 #include <numeric>
 
+#include "base/format.h"
 #include "engine/disk_tier/disk_tier_test_support.h"
 #include "engine/disk_tier/zstd_frame.h"
 
@@ -29,7 +29,7 @@ Result<void> always(std::uint64_t /*n_written*/, std::uint64_t /*n_more*/) { ret
 class PrefixFiles : public testing::Test {
  protected:
   // In memory: thousands of damaged files would keep a disk busy.
-  [[nodiscard]] std::string path() const { return std::format("/proc/self/fd/{}", file_.get()); }
+  [[nodiscard]] std::string path() const { return format_text("/proc/self/fd/{}", file_.get()); }
 
   std::uint64_t write(const PrefixHead& head, const std::vector<std::byte>& state) {
     const Result<UniqueFd> fd = open_file(path(), O_WRONLY | O_TRUNC);
@@ -111,7 +111,7 @@ TEST_F(PrefixFiles, ExampleOfTheDocument) {
   const std::vector<char> file = file_bytes(path());
   const auto hex = [](std::span<const char> bytes) {
     std::string text;
-    for (const char byte : bytes) text += std::format("{:02x}", static_cast<unsigned char>(byte));
+    for (const char byte : bytes) text += format_text("{:02x}", static_cast<unsigned char>(byte));
     return text;
   };
   const std::span<const char> all(file);
@@ -119,7 +119,7 @@ TEST_F(PrefixFiles, ExampleOfTheDocument) {
   EXPECT_EQ(hex(all.subspan(16, 16)), "28b52ffd2403190000aabbcc7a1b2338");
   const std::size_t block_bytes = 16;
   const std::size_t index_bytes = file.size() - 32 - block_bytes;
-  EXPECT_EQ(hex(all.last(16)), std::format("502a4d1808000000{:02x}00000050494c53", index_bytes));
+  EXPECT_EQ(hex(all.last(16)), format_text("502a4d1808000000{:02x}00000050494c53", index_bytes));
   std::vector<std::byte> index(72);
   ASSERT_TRUE(
       FrameDecoder().decode(std::as_bytes(all.subspan(16 + block_bytes, index_bytes)), index));

@@ -2,9 +2,8 @@
 
 #include <zstd.h>
 
-#include <format>
-
 #include "base/check.h"
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -36,7 +35,7 @@ Result<std::span<const std::byte>> FrameEncoder::encode(std::span<const std::byt
   const std::size_t n_bytes =
       ZSTD_compress2(context_.get(), frame_.data(), frame_.size(), content.data(), content.size());
   if (ZSTD_isError(n_bytes) != 0) {
-    return fail(Code::kOutOfMemory, std::format("cannot compress {} bytes: {}", content.size(),
+    return fail(Code::kOutOfMemory, format_text("cannot compress {} bytes: {}", content.size(),
                                                 ZSTD_getErrorName(n_bytes)));
   }
   return std::span<const std::byte>(frame_).first(n_bytes);
@@ -55,11 +54,11 @@ Result<void> FrameDecoder::decode(std::span<const std::byte> frame, std::span<st
   const std::size_t n_bytes =
       ZSTD_decompressDCtx(context_.get(), into.data(), into.size(), frame.data(), frame.size());
   if (ZSTD_isError(n_bytes) != 0) {
-    return fail(Code::kCorrupt, std::format("a damaged frame: {}", ZSTD_getErrorName(n_bytes)));
+    return fail(Code::kCorrupt, format_text("a damaged frame: {}", ZSTD_getErrorName(n_bytes)));
   }
   if (n_bytes != into.size()) {
     return fail(Code::kCorrupt,
-                std::format("a frame of {} bytes instead of {}", n_bytes, into.size()));
+                format_text("a frame of {} bytes instead of {}", n_bytes, into.size()));
   }
   return {};
 }

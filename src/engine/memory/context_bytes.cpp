@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 #include <string_view>
 
+#include "base/format.h"
 #include "engine/memory/turbo_tile.h"
 
 namespace slipstream {
@@ -76,7 +76,7 @@ Result<void> check_cache(const ModelGeometry& model, const KvScheme& scheme) {
     };
     if (!fits(scheme.key_type(), layer.key_head_dim()) ||
         !fits(scheme.value_type(), layer.value_head_dim())) {
-      return fail(Code::kUnsupported, std::format("libllama has no {} cache for heads of {}",
+      return fail(Code::kUnsupported, format_text("libllama has no {} cache for heads of {}",
                                                   scheme.name(), layer.key_head_dim()));
     }
   }

@@ -8,9 +8,9 @@
 #include <climits>
 #include <cstring>
 #include <exception>
-#include <format>
 #include <limits>
 
+#include "base/format.h"
 #include "base/unique_fd.h"
 
 namespace slipstream {
@@ -22,12 +22,12 @@ Result<std::uint64_t> check_file(const std::filesystem::path& path) {
   if (!fd) return std::unexpected(fd.error());
   struct stat status{};
   if (::fstat(fd->get(), &status) != 0) {
-    return fail_errno(errno, std::format("cannot look at {}", path.string()));
+    return fail_errno(errno, format_text("cannot look at {}", path.string()));
   }
   std::array<std::byte, 4> magic{};
   if (!S_ISREG(status.st_mode) || !read_exactly(fd->get(), magic, 0) ||
       std::memcmp(magic.data(), GGUF_MAGIC, magic.size()) != 0) {
-    return fail(Code::kInvalidArgument, std::format("{} is not a GGUF file", path.string()));
+    return fail(Code::kInvalidArgument, format_text("{} is not a GGUF file", path.string()));
   }
   return static_cast<std::uint64_t>(status.st_size);
 }
@@ -43,7 +43,7 @@ Result<gguf_context_ptr> read_header(const std::filesystem::path& path) {
     header = nullptr;
   }
   if (!header) {
-    return fail(Code::kCorrupt, std::format("the header of {} is damaged", path.string()));
+    return fail(Code::kCorrupt, format_text("the header of {} is damaged", path.string()));
   }
   return header;
 }
@@ -103,7 +103,7 @@ Result<std::vector<std::filesystem::path>> other_parts(const std::filesystem::pa
   std::array<char, PATH_MAX> prefix{};
   if (llama_split_prefix(prefix.data(), prefix.size(), first.c_str(), 0, n_parts) <= 0) {
     return fail(Code::kInvalidArgument,
-                std::format("{} is the first of {} parts and not named NAME-00001-of-{:05}.gguf",
+                format_text("{} is the first of {} parts and not named NAME-00001-of-{:05}.gguf",
                             first.string(), n_parts, n_parts));
   }
   std::vector<std::filesystem::path> paths;
@@ -113,7 +113,7 @@ Result<std::vector<std::filesystem::path>> other_parts(const std::filesystem::pa
     std::error_code error;
     // Before the next name is made: a damaged header may claim 65,535 parts.
     if (!std::filesystem::exists(path.data(), error)) {
-      return fail(Code::kNotFound, std::format("part {} of {} of the model is missing: {}",
+      return fail(Code::kNotFound, format_text("part {} of {} of the model is missing: {}",
                                                part + 1, n_parts, path.data()));
     }
     paths.emplace_back(path.data());
@@ -130,11 +130,11 @@ Result<GgufModel> GgufModel::open(const std::filesystem::path& path) {
   model.header_ = std::move(*header);
   if (model.integer("split.no").value_or(0) != 0) {
     return fail(Code::kInvalidArgument,
-                std::format("{} is not the first part of its model: name that", path.string()));
+                format_text("{} is not the first part of its model: name that", path.string()));
   }
   model.architecture_ = model.text("general.architecture").value_or("");
   if (model.architecture_.empty()) {
-    return fail(Code::kCorrupt, std::format("{} names no architecture", path.string()));
+    return fail(Code::kCorrupt, format_text("{} names no architecture", path.string()));
   }
   if (Result<void> added = model.add_tensors(*model.header_, path); !added) {
     return std::unexpected(added.error());
@@ -175,7 +175,7 @@ Result<void> GgufModel::add_tensors(const gguf_context& header, const std::files
                       *n_bytes <= *file_bytes - data_offset - offset;
     if (!fits) {
       return fail(Code::kCorrupt,
-                  std::format("{} is cut off or damaged: its tensor {} does not lie "
+                  format_text("{} is cut off or damaged: its tensor {} does not lie "
                               "within the file",
                               path.string(), tensor.name));
     }

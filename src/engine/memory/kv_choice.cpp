@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 #include <ranges>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/check.h"
+#include "base/format.h"
 #include "base/format_bytes.h"
 
 namespace slipstream {
@@ -35,7 +35,7 @@ Result<std::string> advise(const ModelProfile& profile, std::span<const KvScheme
     const Result<std::int64_t> n_ctx = largest_context(profile, scheme, available_bytes, shape);
     if (!n_ctx) return std::unexpected(n_ctx.error());
     if (*n_ctx == 0) continue;
-    advice += std::format("{}--ctx {} {}with {}", advice.empty() ? "" : ", ", *n_ctx,
+    advice += format_text("{}--ctx {} {}with {}", advice.empty() ? "" : ", ", *n_ctx,
                           advice.empty() ? "fits " : "", scheme.name());
   }
   return advice.empty() ? "no context fits: use a smaller model" : advice;
@@ -54,13 +54,13 @@ Result<KvChoice> first_that_fits(const ModelProfile& profile, std::span<const Kv
       return KvChoice{.scheme = scheme, .forecast = std::move(*forecasted)};
     }
     n_ctx = forecasted->n_ctx;
-    needs += std::format("{}{} with {}", needs.empty() ? "" : ", ",
+    needs += format_text("{}{} with {}", needs.empty() ? "" : ", ",
                          format_bytes(needed_bytes(*forecasted)), scheme.name());
   }
   const Result<std::string> advice = advise(profile, advised, available_bytes, shape);
   if (!advice) return std::unexpected(advice.error());
   return fail(Code::kOutOfMemory,
-              std::format("a context of {} needs {}, and {} are available: {}", n_ctx, needs,
+              format_text("a context of {} needs {}, and {} are available: {}", n_ctx, needs,
                           format_bytes(available_bytes), *advice));
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <format>
 #include <optional>
 #include <ranges>
 
+#include "base/format.h"
 #include "engine/memory/turbo_tile.h"
 
 namespace slipstream {
@@ -31,10 +31,10 @@ constexpr std::array kStockTypes = {
 std::unexpected<Error> no_scheme(std::string_view name) {
   std::string names;
   for (const std::string_view other : kv_scheme_names()) {
-    names += std::format("{}{}", names.empty() ? "" : ", ", other);
+    names += format_text("{}{}", names.empty() ? "" : ", ", other);
   }
   return fail(Code::kInvalidArgument,
-              std::format("there is no KV scheme '{}'; there are {}", name, names));
+              format_text("there is no KV scheme '{}'; there are {}", name, names));
 }
 
 std::optional<KvBits> find_bits(std::string_view name) {
@@ -106,7 +106,7 @@ Result<KvScheme> KvScheme::parse_turbo(std::string_view name) {
     if (!is_first && equals == std::string_view::npos) {
       return fail(
           Code::kInvalidArgument,
-          std::format("'{}' names no layers: write LAYER=SCHEME or FIRST-LAST=SCHEME", part));
+          format_text("'{}' names no layers: write LAYER=SCHEME or FIRST-LAST=SCHEME", part));
     }
     const std::string_view scheme_name = is_first ? part : part.substr(equals + 1);
     const std::optional<KvBits> bits = find_bits(scheme_name);
@@ -122,7 +122,7 @@ Result<KvScheme> KvScheme::parse_turbo(std::string_view name) {
     const std::optional<int> last =
         dash == std::string_view::npos ? first : parse_layer(range.substr(dash + 1));
     if (!first || !last || *first > *last) {
-      return fail(Code::kInvalidArgument, std::format("'{}' is not a range of layers", range));
+      return fail(Code::kInvalidArgument, format_text("'{}' is not a range of layers", range));
     }
     scheme.overrides_.push_back({.first_layer = *first, .last_layer = *last, .bits = *bits});
   }

@@ -1,7 +1,6 @@
 #include "engine/memory/memory_forecast.h"
 
-#include <format>
-
+#include "base/format.h"
 #include "base/format_bytes.h"
 
 namespace slipstream {
@@ -22,12 +21,12 @@ Result<ContextShape> checked(const ContextShape& shape, const ModelGeometry& geo
   }
   if (checked.n_ctx < 0 || checked.n_ctx > kContextMax) {
     return fail(Code::kInvalidArgument,
-                std::format("no context has {} tokens: 1 to {}", checked.n_ctx, kContextMax));
+                format_text("no context has {} tokens: 1 to {}", checked.n_ctx, kContextMax));
   }
   if (shape.n_ubatch < 1 || shape.n_ubatch > kBatchMax || shape.n_sequences_max < 1 ||
       shape.n_sequences_max > kCountMax || shape.n_threads < 1 || shape.n_threads > kCountMax) {
     return fail(Code::kInvalidArgument,
-                std::format("no context has {} sequences, batches of {} and {} threads",
+                format_text("no context has {} sequences, batches of {} and {} threads",
                             shape.n_sequences_max, shape.n_ubatch, shape.n_threads));
   }
   checked.n_ctx = (checked.n_ctx + kContextStep - 1) / kContextStep * kContextStep;
@@ -42,7 +41,7 @@ Result<ModelProfile> read_profile(const std::filesystem::path& path, bool stream
   Result<ModelGeometry> geometry = read_geometry(*model);
   if (!geometry) {
     return fail(geometry.error().code,
-                std::format("{}: {}", path.string(), geometry.error().message));
+                format_text("{}: {}", path.string(), geometry.error().message));
   }
   const Result<WeightBytes> weights =
       weight_bytes(*model, geometry->n_experts_used, streams_experts);
@@ -76,12 +75,12 @@ Result<MemoryForecast> forecast(const std::filesystem::path& path, const KvSchem
 
 std::string describe(const MemoryForecast& forecast) {
   const auto line = [](std::string_view what, std::uint64_t n_bytes, std::string_view about) {
-    return std::format("{:<9}{:>8}{}{}\n", what, format_bytes(n_bytes), about.empty() ? "" : "  ",
+    return format_text("{:<9}{:>8}{}{}\n", what, format_bytes(n_bytes), about.empty() ? "" : "  ",
                        about);
   };
   std::string text = line("weights", forecast.weights_bytes, "");
   text += line("KV cache", forecast.kv_bytes,
-               std::format("{} tokens, {}", forecast.n_ctx, forecast.scheme));
+               format_text("{} tokens, {}", forecast.n_ctx, forecast.scheme));
   text += line("compute", forecast.compute_bytes, "results of a batch");
   text += line("other", forecast.other_bytes, "vocabulary, notes, threads");
   text += line("total", forecast.total(), "");

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 #include <optional>
 #include <string_view>
+
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -42,11 +43,11 @@ class Reader {
   std::int64_t bounded(std::string_view what, std::optional<std::int64_t> value) {
     const std::int64_t number = value.value_or(0);
     if (number >= 0 && number <= kDimensionMax) return number;
-    if (fault_.empty()) fault_ = std::format("{} is {}", what, number);
+    if (fault_.empty()) fault_ = format_text("{} is {}", what, number);
     return 0;
   }
   const GgufTensor* tensor(std::int64_t layer, std::string_view name) const {
-    return model_.find_tensor(std::format("blk.{}.{}.weight", layer, name));
+    return model_.find_tensor(format_text("blk.{}.{}.weight", layer, name));
   }
   // How many rows (outputs) a matrix of the layer has; 0 where there is none.
   std::int64_t rows(std::int64_t layer, std::string_view name) {
@@ -67,7 +68,7 @@ class Reader {
 
 bool Reader::is_recurrent(std::int64_t layer) const {
   return std::ranges::any_of(std::array{"ssm_", "shortconv.", "time_mix"}, [&](const char* part) {
-    return model_.has_tensors(std::format("blk.{}.{}", layer, part));
+    return model_.has_tensors(format_text("blk.{}.{}", layer, part));
   });
 }
 
@@ -102,13 +103,13 @@ std::optional<AttentionLayer> Reader::read_attention(std::int64_t layer) {
     attention.value_channels = 0;
   }
   for (const std::int64_t channels : {attention.key_channels, attention.value_channels}) {
-    bounded(std::format("the cache of layer {}", layer), channels);
+    bounded(format_text("the cache of layer {}", layer), channels);
     if (channels % attention.n_kv_heads != 0 && fault_.empty()) {
-      fault_ = std::format("layer {} has {} channels for {} KV heads", layer, channels,
+      fault_ = format_text("layer {} has {} channels for {} KV heads", layer, channels,
                            attention.n_kv_heads);
     }
   }
-  bounded(std::format("the width of the queries of layer {}", layer),
+  bounded(format_text("the width of the queries of layer {}", layer),
           attention.n_heads * attention.key_head_dim());
   return attention;
 }
@@ -148,7 +149,7 @@ void Reader::read_state(ModelGeometry& geometry) {
   }
   constexpr std::int64_t kStateMax = std::int64_t{1} << 36;
   if (geometry.state_channels > kDimensionMax || geometry.state_numbers > kStateMax) {
-    fault_ = std::format("the state of a recurrent layer has {} numbers", geometry.state_numbers);
+    fault_ = format_text("the state of a recurrent layer has {} numbers", geometry.state_numbers);
   }
 }
 
@@ -166,11 +167,11 @@ Result<ModelGeometry> Reader::read() {
   geometry.architecture = model_.architecture();
   if (std::ranges::contains(kWithoutCache, geometry.architecture)) {
     return fail(Code::kUnsupported,
-                std::format("models of architecture {} have no KV cache", geometry.architecture));
+                format_text("models of architecture {} have no KV cache", geometry.architecture));
   }
   if (std::ranges::contains(kOtherCaches, geometry.architecture)) {
     return fail(Code::kUnsupported,
-                std::format("the caches of architecture {} are of a kind whose size we do not know",
+                format_text("the caches of architecture {} are of a kind whose size we do not know",
                             geometry.architecture));
   }
   geometry.n_layers = number("%s.block_count");
@@ -182,7 +183,7 @@ Result<ModelGeometry> Reader::read() {
   geometry.n_ctx_train =
       std::clamp<std::int64_t>(model_.integer("%s.context_length").value_or(0), 0, INT32_MAX);
   if (geometry.n_layers > kLayersMax || geometry.n_experts_used > kLayersMax) {
-    return fail(Code::kCorrupt, std::format("the model says it has {} layers and {} experts",
+    return fail(Code::kCorrupt, format_text("the model says it has {} layers and {} experts",
                                             geometry.n_layers, geometry.n_experts_used));
   }
   read_vocabulary(geometry);
@@ -202,12 +203,12 @@ Result<ModelGeometry> Reader::read() {
                         (geometry.architecture != "phi3" &&
                          model_.integer("%s.attention.sliding_window").value_or(0) > 0);
   if (!fault_.empty())
-    return fail(Code::kCorrupt, std::format("the model's header is damaged: {}", fault_));
+    return fail(Code::kCorrupt, format_text("the model's header is damaged: {}", fault_));
   if (geometry.n_embd == 0 || geometry.n_vocab == 0) {
     return fail(Code::kCorrupt, "the model's header is damaged: it has no embeddings");
   }
   if (geometry.attention.empty()) {
-    return fail(Code::kUnsupported, std::format("the model (architecture {}) has no attention, so "
+    return fail(Code::kUnsupported, format_text("the model (architecture {}) has no attention, so "
                                                 "that there is no KV cache",
                                                 geometry.architecture));
   }

@@ -1,12 +1,12 @@
 #include "engine/sampling/gbnf_parser.h"
 
 #include <algorithm>
-#include <format>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "engine/sampling/utf8.h"
 
@@ -57,11 +57,11 @@ class GbnfParser {
   void fail_here(const std::string& message) {
     if (error_) return;
     const auto line = 1 + std::ranges::count(text_.substr(0, pos_), '\n');
-    error_ = Error{Code::kInvalidArgument, std::format("grammar, line {}: {}", line, message)};
+    error_ = Error{Code::kInvalidArgument, format_text("grammar, line {}: {}", line, message)};
     pos_ = text_.size();
   }
   void expect(char c) {
-    if (!take(c)) fail_here(std::format("expected '{}'", c));
+    if (!take(c)) fail_here(format_text("expected '{}'", c));
   }
 
   void skip_space(bool newlines) {
@@ -101,7 +101,7 @@ class GbnfParser {
       constexpr std::string_view kDigits = "0123456789abcdef0123456789ABCDEF";
       const std::size_t digit = at_end() ? kDigits.npos : kDigits.find(text_[pos_]);
       if (digit == kDigits.npos) {
-        fail_here(std::format("expected {} hexadecimal digits", n_digits));
+        fail_here(format_text("expected {} hexadecimal digits", n_digits));
         return 0;
       }
       code_point = (code_point << 4) | (digit % 16);
@@ -138,7 +138,7 @@ class GbnfParser {
   char32_t take_char(char end) {
     if (take('\\')) return take_escaped();
     if (at_end()) {
-      fail_here(std::format("expected '{}' before the end", end));
+      fail_here(format_text("expected '{}' before the end", end));
       return 0;
     }
     const Utf8Char character = decode_utf8(text_.substr(pos_));
@@ -168,7 +168,7 @@ class GbnfParser {
     n_symbols_ += n;
     if (n_symbols_ > kLimits.grammar_symbols_max) {
       fail_here(
-          std::format("more than {} symbols, repetitions counted", kLimits.grammar_symbols_max));
+          format_text("more than {} symbols, repetitions counted", kLimits.grammar_symbols_max));
     }
   }
 
@@ -244,7 +244,7 @@ class GbnfParser {
 
   void parse_group(Sequence& sequence, const Scope& scope) {
     if (scope.depth == kLimits.grammar_nesting_max) {
-      fail_here(std::format("more than {} nested parentheses", kLimits.grammar_nesting_max));
+      fail_here(format_text("more than {} nested parentheses", kLimits.grammar_nesting_max));
       return;
     }
     skip_space(true);
@@ -371,7 +371,7 @@ Result<GrammarRules> parse_gbnf(std::string_view text, int n_tokens,
                                 const TokenOfName& token_of_name) {
   if (text.size() > kLimits.grammar_bytes_max) {
     return fail(Code::kInvalidArgument,
-                std::format("a grammar of {} bytes is longer than the {} allowed", text.size(),
+                format_text("a grammar of {} bytes is longer than the {} allowed", text.size(),
                             kLimits.grammar_bytes_max));
   }
   return GbnfParser(text, n_tokens, token_of_name).run();

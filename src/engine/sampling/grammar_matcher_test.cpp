@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
 #include <set>
 
+#include "base/format.h"
 #include "engine/sampling/test_model.h"
 #include "engine/sampling/utf8.h"
 
@@ -164,7 +164,7 @@ TEST(GrammarMatcher, GivesUpOnTooAmbiguousGrammars) {
 TEST(GrammarMatcher, GivesUpOnGrammarsTooAmbiguousFromTheStart) {
   std::string text = "root ::= r0\n";
   for (int i = 0; i < 40; ++i)
-    text += std::format("r{} ::= r{} \"b\" | r{} \"c\"\n", i, i + 1, i + 1);
+    text += format_text("r{} ::= r{} \"b\" | r{} \"c\"\n", i, i + 1, i + 1);
   Result<Grammar> grammar = Grammar::parse(text + "r40 ::= \"a\"", 1, nullptr);
   ASSERT_TRUE(grammar.has_value());
   EXPECT_EQ(GrammarMatcher::create(std::move(*grammar)).error().code, Code::kInvalidArgument);
@@ -229,7 +229,7 @@ void compare_with_libllama(const std::string& text, const std::vector<std::uint3
       if (!comparable(rest + piece, text)) continue;
       const bool stock_allows = candidate.logit != -INFINITY;
       if (allowed[static_cast<std::size_t>(candidate.id)] != stock_allows) {
-        RC_FAIL(std::format("{}\n\"{}\" then \"{}\": libllama says {}", text, answer, piece,
+        RC_FAIL(format_text("{}\n\"{}\" then \"{}\": libllama says {}", text, answer, piece,
                             stock_allows));
       }
       if (stock_allows && !pieces.is_end(candidate.id)) texts.push_back(candidate.id);
@@ -267,7 +267,7 @@ std::string random_alternatives(int rule, int n_rules, int depth) {
         text += "(" + random_alternatives(rule, n_rules, depth + 1) + ")";
         text += kRepetitions[one_of(std::size(kRepetitions) - 2)];
       } else if (kind == 1 && rule + 1 < n_rules) {
-        text += std::format("r{}", rule + 1 + one_of(n_rules - rule - 1));
+        text += format_text("r{}", rule + 1 + one_of(n_rules - rule - 1));
         text += kRepetitions[one_of(std::size(kRepetitions) - 2)];
       } else {
         constexpr std::string_view kItems[] = {"\"the\"", "\"é\"", "[a-h]", "[^a-y]", "\" \"", "."};
@@ -286,8 +286,8 @@ RC_GTEST_PROP(GrammarMatcher, AllowsWhatLibllamaAllowsForAnyGrammar, ()) {
   constexpr int kRules = 3;
   std::string text = "root ::= r0\n";
   for (int rule = 0; rule < kRules; ++rule) {
-    text += std::format("r{} ::= ({})", rule, random_alternatives(rule, kRules, 0));
-    if (*rc::gen::arbitrary<bool>()) text += std::format(" | \"(\" r{} \")\" [a-h]*", rule);
+    text += format_text("r{} ::= ({})", rule, random_alternatives(rule, kRules, 0));
+    if (*rc::gen::arbitrary<bool>()) text += format_text(" | \"(\" r{} \")\" [a-h]*", rule);
     text += "\n";
   }
   compare_with_libllama(text, *choices(6));

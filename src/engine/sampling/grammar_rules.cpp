@@ -1,7 +1,8 @@
 #include "engine/sampling/grammar_rules.h"
 
-#include <format>
 #include <utility>
+
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -88,7 +89,7 @@ Result<void> check_left_recursion(const GrammarRules& grammar) {
       const std::uint32_t next = begins[rule][i++];
       if (visits[next] == Visit::kOpen) {
         return fail(Code::kInvalidArgument,
-                    std::format("grammar: rule \"{}\" can begin with itself (left recursion)",
+                    format_text("grammar: rule \"{}\" can begin with itself (left recursion)",
                                 shortened(grammar.rules[next].name)));
       }
       if (visits[next] == Visit::kNot) {
@@ -107,7 +108,7 @@ Result<void> check_rules(const GrammarRules& grammar) {
     if (!rule.defined) {
       return fail(
           Code::kInvalidArgument,
-          std::format("grammar: rule \"{}\" is used but not defined", shortened(rule.name)));
+          format_text("grammar: rule \"{}\" is used but not defined", shortened(rule.name)));
     }
   }
   return check_left_recursion(grammar);

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <format>
-
+#include "base/format.h"
 #include "base/limits.h"
 
 namespace slipstream {
@@ -107,12 +106,12 @@ TEST(Grammar, RefusesWhatIsTooLarge) {
 // Each rule begins with the next: a search by recursion would overflow the stack on the first and
 // take 2^n steps on the second.
 TEST(Grammar, ChecksLongChainsInLinearTime) {
-  const auto next = [](int i) { return std::format("r{}", i + 1); };
+  const auto next = [](int i) { return format_text("r{}", i + 1); };
   std::string simple = "root ::= r0\n";
   std::string twice = "root ::= r0\n";
   for (int i = 0; i < 10'000; ++i) {
-    simple += std::format("r{} ::= {}\n", i, next(i));
-    if (i < 5'000) twice += std::format("r{} ::= {} | {}\n", i, next(i), next(i));
+    simple += format_text("r{} ::= {}\n", i, next(i));
+    if (i < 5'000) twice += format_text("r{} ::= {} | {}\n", i, next(i), next(i));
   }
   EXPECT_EQ(error_of(simple + "r10000 ::= \"a\""), "none");
   EXPECT_EQ(error_of(twice + "r5000 ::= \"a\""), "none");

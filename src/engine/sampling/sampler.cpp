@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <format>
 #include <limits>
 #include <random>
 #include <utility>
 
 #include "base/check.h"
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -70,7 +70,7 @@ Result<Sampler> Sampler::create(const Vocabulary& vocabulary, const SamplingPara
     sampler.add_dice(params);
   } catch (const std::exception& error) {
     return fail(Code::kInvalidArgument,
-                std::format("these sampling parameters cannot be used: {}", error.what()));
+                format_text("these sampling parameters cannot be used: {}", error.what()));
   }
   return sampler;
 }

@@ -1,10 +1,10 @@
 #include "engine/sampling/sampling_params.h"
 
 #include <cmath>
-#include <format>
 #include <limits>
 #include <string_view>
 
+#include "base/format.h"
 #include "base/limits.h"
 
 namespace slipstream {
@@ -17,31 +17,31 @@ constexpr std::size_t kBreakerBytesMax = 40;
 Result<void> in_range(std::string_view name, double value, double low, double high) {
   if (value >= low && value <= high) return {};
   return fail(Code::kInvalidArgument,
-              std::format("{} must be between {} and {}, not {}", name, low, high, value));
+              format_text("{} must be between {} and {}, not {}", name, low, high, value));
 }
 
 Result<void> positive_share(std::string_view name, double value) {
   if (value > 0 && value <= 1) return {};
   return fail(Code::kInvalidArgument,
-              std::format("{} must be greater than 0 and at most 1, not {}", name, value));
+              format_text("{} must be greater than 0 and at most 1, not {}", name, value));
 }
 
 Result<void> check_temperature(float temperature) {
   if (temperature >= 0 && std::isfinite(temperature)) return {};
   return fail(Code::kInvalidArgument,
-              std::format("temperature must be 0 or more, not {}", temperature));
+              format_text("temperature must be 0 or more, not {}", temperature));
 }
 
 Result<void> check_breakers(const std::vector<std::string>& breakers) {
   if (breakers.size() > kLimits.dry_breakers_max) {
     return fail(Code::kInvalidArgument,
-                std::format("dry_sequence_breakers are {}, more than the {} allowed",
+                format_text("dry_sequence_breakers are {}, more than the {} allowed",
                             breakers.size(), kLimits.dry_breakers_max));
   }
   for (const std::string& breaker : breakers) {
     if (breaker.empty() || breaker.size() > kBreakerBytesMax || breaker.contains('\0')) {
       return fail(Code::kInvalidArgument,
-                  std::format("each of dry_sequence_breakers must have 1 to {} bytes and no NUL",
+                  format_text("each of dry_sequence_breakers must have 1 to {} bytes and no NUL",
                               kBreakerBytesMax));
     }
   }
@@ -52,20 +52,20 @@ Result<void> check_biases(const std::vector<LogitBias>& biases, int n_vocab) {
   constexpr float kBiasMax = 1e6F;
   if (biases.size() > kLimits.logit_biases_max) {
     return fail(Code::kInvalidArgument,
-                std::format("logit_bias has {} entries, more than the {} allowed", biases.size(),
+                format_text("logit_bias has {} entries, more than the {} allowed", biases.size(),
                             kLimits.logit_biases_max));
   }
   for (const LogitBias& entry : biases) {
     if (entry.token < 0 || entry.token >= n_vocab) {
       return fail(Code::kInvalidArgument,
-                  std::format("logit_bias names token {}, but the vocabulary has 0 to {}",
+                  format_text("logit_bias names token {}, but the vocabulary has 0 to {}",
                               entry.token, n_vocab - 1));
     }
     const bool bans = entry.bias == -INFINITY;
     if (!bans && !(std::abs(entry.bias) <= kBiasMax)) {
       return fail(
           Code::kInvalidArgument,
-          std::format("logit_bias of token {} must be between {} and {}, or minus infinity, "
+          format_text("logit_bias of token {} must be between {} and {}, or minus infinity, "
                       "not {}",
                       entry.token, -kBiasMax, kBiasMax, entry.bias));
     }

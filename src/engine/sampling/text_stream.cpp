@@ -1,10 +1,10 @@
 #include "engine/sampling/text_stream.h"
 
 #include <algorithm>
-#include <format>
 #include <limits>
 #include <utility>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "engine/sampling/utf8.h"
 
@@ -15,14 +15,14 @@ static_assert(kLimits.stop_bytes_max <= std::numeric_limits<std::uint16_t>::max(
 
 Result<TextStream> TextStream::create(std::vector<std::string> stops) {
   if (stops.size() > kLimits.stops_max) {
-    return fail(Code::kInvalidArgument, std::format("{} stop strings are more than the {} allowed",
+    return fail(Code::kInvalidArgument, format_text("{} stop strings are more than the {} allowed",
                                                     stops.size(), kLimits.stops_max));
   }
   for (const std::string& stop : stops) {
     if (stop.empty()) return fail(Code::kInvalidArgument, "a stop string is empty");
     if (stop.size() > kLimits.stop_bytes_max) {
       return fail(Code::kInvalidArgument,
-                  std::format("a stop string of {} bytes is longer than the {} allowed",
+                  format_text("a stop string of {} bytes is longer than the {} allowed",
                               stop.size(), kLimits.stop_bytes_max));
     }
   }

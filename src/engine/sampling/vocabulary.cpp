@@ -3,11 +3,11 @@
 #include <llama.h>
 
 #include <exception>
-#include <format>
 #include <limits>
 #include <mutex>
 
 #include "base/check.h"
+#include "base/format.h"
 #include "base/limits.h"
 
 namespace slipstream {
@@ -42,7 +42,7 @@ Result<std::vector<Token>> Vocabulary::tokenize(std::string_view text, bool add_
                                                 bool parse_special) const {
   if (text.size() > kLimits.text_bytes_max) {
     return fail(Code::kInvalidArgument,
-                std::format("a text of {} bytes is longer than the {} allowed", text.size(),
+                format_text("a text of {} bytes is longer than the {} allowed", text.size(),
                             kLimits.text_bytes_max));
   }
   const auto run = [&](std::vector<Token>& tokens) {
@@ -63,7 +63,7 @@ Result<std::vector<Token>> Vocabulary::tokenize(std::string_view text, bool add_
     tokens.resize(static_cast<std::size_t>(n));
   } catch (const std::exception& error) {
     return fail(Code::kInvalidArgument,
-                std::format("the text could not be split into tokens: {}", error.what()));
+                format_text("the text could not be split into tokens: {}", error.what()));
   }
   tokens.shrink_to_fit();
   return tokens;

@@ -1,8 +1,8 @@
 #include "server/api/chat_request.h"
 
 #include <algorithm>
-#include <format>
 
+#include "base/format.h"
 #include "server/schema/schema_to_grammar.h"
 
 namespace slipstream {
@@ -25,15 +25,15 @@ Json read_messages(JsonFields& fields) {
     return Json::array();
   }
   for (std::size_t i = 0; i < messages->size(); ++i) {
-    const std::string path = std::format("messages[{}]", i);
+    const std::string path = format_text("messages[{}]", i);
     const Json& message = (*messages)[i];
     if (!message.is_object() || !message.value("role", Json()).is_string()) {
-      fields.refuse(path, std::format("'{}' must be an object with a role", path));
+      fields.refuse(path, format_text("'{}' must be an object with a role", path));
       break;
     }
     const bool has_content = !message.value("content", Json()).is_null();
     if (!has_content && message["role"] != "assistant") {
-      fields.refuse(path + ".content", std::format("'{}.content' is required", path));
+      fields.refuse(path + ".content", format_text("'{}.content' is required", path));
       break;
     }
   }
@@ -50,7 +50,7 @@ Json read_tools(JsonFields& fields) {
                              tool["function"].value("name", Json()).is_string();
     if (!is_function) {
       fields.refuse("tools",
-                    std::format("'tools[{}]' must be a function with a name, as in {{\"type\": "
+                    format_text("'tools[{}]' must be a function with a name, as in {{\"type\": "
                                 "\"function\", \"function\": {{\"name\": ...}}}}",
                                 i));
       return {};
@@ -93,7 +93,7 @@ ToolChoice read_tool_choice(JsonFields& fields, Json& tools) {
     fields.refuse("tool_choice", "'tool_choice' needs 'tools'");
   } else if (!result.name.empty() && !has_tool(tools, result.name)) {
     fields.refuse("tool_choice",
-                  std::format("'tool_choice' names {}, which is not among 'tools'", result.name));
+                  format_text("'tool_choice' names {}, which is not among 'tools'", result.name));
   }
   result.kind = result.name.empty() ? ToolChoice::Kind::kRequired : ToolChoice::Kind::kNamed;
   return result;

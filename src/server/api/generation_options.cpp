@@ -1,8 +1,9 @@
 #include "server/api/generation_options.h"
 
 #include <charconv>
-#include <format>
 #include <limits>
+
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -32,7 +33,7 @@ std::vector<LogitBias> read_logit_bias(JsonFields& fields) {
     }
     const auto bias = value.get<double>();
     if (!(bias >= -100 && bias <= 100)) {
-      fields.refuse("logit_bias", std::format("'logit_bias' of {} must be from -100 to 100", key));
+      fields.refuse("logit_bias", format_text("'logit_bias' of {} must be from -100 to 100", key));
       return {};
     }
     biases.push_back({.token = token, .bias = static_cast<float>(bias)});

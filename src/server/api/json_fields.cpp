@@ -1,7 +1,8 @@
 #include "server/api/json_fields.h"
 
 #include <cmath>
-#include <format>
+
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -32,14 +33,14 @@ std::size_t nesting_of(std::string_view text) {
 ApiResult<Json> parse_json(std::string_view text, const Limits& limits) {
   // Before it is parsed: what comes later walks it recursively.
   if (nesting_of(text) > limits.json_nesting_max) {
-    return refuse("", std::format("the JSON is nested more than {} deep", limits.json_nesting_max));
+    return refuse("", format_text("the JSON is nested more than {} deep", limits.json_nesting_max));
   }
   try {
     Json json = Json::parse(text);
     if (!json.is_object()) return refuse("", "the body must be a JSON object");
     return json;
   } catch (const Json::parse_error& error) {
-    return refuse("", std::format("the body is not JSON: {}", error.what()));
+    return refuse("", format_text("the body is not JSON: {}", error.what()));
   }
 }
 
@@ -55,7 +56,7 @@ const Json* JsonFields::typed(std::string_view name, bool (Json::*is_type)() con
                               std::string_view expected) {
   const Json* value = any(name);
   if (value == nullptr || (value->*is_type)()) return value;
-  refuse(name, std::format("'{}' must be {}, not {}", path_of(name), expected, value->type_name()));
+  refuse(name, format_text("'{}' must be {}, not {}", path_of(name), expected, value->type_name()));
   return nullptr;
 }
 
@@ -71,11 +72,11 @@ std::optional<std::int64_t> JsonFields::integer(std::string_view name, std::int6
   // 3.0 is an integer in JSON; languages without another number type write it.
   const double number = value->get<double>();
   if (number != std::floor(number)) {
-    refuse(name, std::format("'{}' must be an integer", path_of(name)));
+    refuse(name, format_text("'{}' must be an integer", path_of(name)));
     return std::nullopt;
   }
   if (number < static_cast<double>(min) || number > static_cast<double>(max)) {
-    refuse(name, std::format("'{}' must be from {} to {}", path_of(name), min, max));
+    refuse(name, format_text("'{}' must be from {} to {}", path_of(name), min, max));
     return std::nullopt;
   }
   return value->is_number_integer() ? value->get<std::int64_t>()
@@ -87,7 +88,7 @@ std::optional<double> JsonFields::number(std::string_view name, double min, doub
   if (value == nullptr) return std::nullopt;
   const double number = value->get<double>();
   if (!(number >= min && number <= max)) {
-    refuse(name, std::format("'{}' must be from {} to {}", path_of(name), min, max));
+    refuse(name, format_text("'{}' must be from {} to {}", path_of(name), min, max));
     return std::nullopt;
   }
   return number;
@@ -110,7 +111,7 @@ std::vector<std::string> JsonFields::texts(std::string_view name) {
     }
     if (texts.size() == value->size()) return texts;
   }
-  refuse(name, std::format("'{}' must be a string or an array of strings", path_of(name)));
+  refuse(name, format_text("'{}' must be a string or an array of strings", path_of(name)));
   return {};
 }
 
@@ -123,7 +124,7 @@ const Json* JsonFields::array(std::string_view name) {
 }
 
 std::string JsonFields::path_of(std::string_view name) const {
-  return path_.empty() ? std::string(name) : std::format("{}.{}", path_, name);
+  return path_.empty() ? std::string(name) : format_text("{}.{}", path_, name);
 }
 
 void JsonFields::refuse(std::string_view name, std::string message) {

@@ -1,7 +1,8 @@
 #include "server/api/prompts.h"
 
 #include <algorithm>
-#include <format>
+
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -20,7 +21,7 @@ bool is_tokens(const Json& value) {
 std::vector<Prompt> read_prompts(JsonFields& fields, std::string_view name, std::size_t n_max) {
   const Json* prompt = fields.any(name);
   if (prompt == nullptr) {
-    fields.refuse(name, std::format("'{}' is required", name));
+    fields.refuse(name, format_text("'{}' is required", name));
     return {};
   }
   if (prompt->is_string()) return {prompt->get<std::string>()};
@@ -36,7 +37,7 @@ std::vector<Prompt> read_prompts(JsonFields& fields, std::string_view name, std:
     }
     if (!prompts.empty() && prompts.size() == prompt->size()) return prompts;
   }
-  fields.refuse(name, std::format("'{}' must be a string, an array of token ids, or an array of 1 "
+  fields.refuse(name, format_text("'{}' must be a string, an array of token ids, or an array of 1 "
                                   "to {} of these",
                                   name, n_max));
   return {};

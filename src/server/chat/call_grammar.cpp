@@ -1,7 +1,6 @@
 #include "server/chat/call_grammar.h"
 
 #include <algorithm>
-#include <format>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/format.h"
 #include "server/chat/ascii.h"
 #include "server/chat/tool_set.h"
 #include "server/schema/json_text.h"
@@ -148,7 +148,7 @@ class MemberArguments {
   Result<GbnfSequence> member_of(const std::string& key, const Conjunction& schemas) {
     if (!is_plain_key(key)) {
       return fail(Code::kUnsupported,
-                  std::format("this model cannot write a parameter named {}", Json(key).dump()));
+                  format_text("this model cannot write a parameter named {}", Json(key).dump()));
     }
     GbnfSequence member = {gbnf_literal(key)};
     if (!marks_.texts || types_.type_of(name_, key) != ParameterType::kText) {
@@ -248,7 +248,7 @@ Result<std::string> CallGrammar::text() {
   writer_.add(root, std::move(answer));
   if (!wrong_end_.empty()) {
     return fail(Code::kUnsupported,
-                std::format("{} ends answers in this model's vocabulary, and is in the middle of "
+                format_text("{} ends answers in this model's vocabulary, and is in the middle of "
                             "its tool calls",
                             wrong_end_));
   }

@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "base/format.h"
 #include "engine/sampling/grammar_matcher.h"
 #include "server/chat/chat_answer.h"
 #include "server/chat/output_parser.h"
@@ -45,7 +46,7 @@ ChatTemplate chat_of(std::string_view source) {
 Json message_of(std::string_view name, const Json& arguments, int n_calls = 1) {
   Json calls = Json::array();
   for (int i = 0; i < n_calls; ++i) {
-    calls.push_back({{"id", std::format("call{:05}", i)},
+    calls.push_back({{"id", format_text("call{:05}", i)},
                      {"type", "function"},
                      {"function", {{"name", name}, {"arguments", arguments.dump()}}}});
   }
@@ -277,7 +278,7 @@ bool matches(const std::string& grammar, std::string_view text) {
 }
 
 std::string tagged(std::string_view name, std::string_view arguments) {
-  return std::format("<tool_call>\n{{\"name\": \"{}\", \"arguments\": {}}}\n</tool_call>", name,
+  return format_text("<tool_call>\n{{\"name\": \"{}\", \"arguments\": {}}}\n</tool_call>", name,
                      arguments);
 }
 const std::string kTime = tagged("get-time", R"({"zone": "UTC"})");
@@ -377,7 +378,7 @@ TEST(CallGrammar, AModelThatReasonsMayDoSoUnlessThePromptHasEndedIt) {
 TEST(CallGrammar, TextsStandAsTheyAreInElements) {
   const std::string grammar = grammar_of(with_calls(kElementCall));
   const auto call = [](std::string_view city, std::string_view more) {
-    return std::format(
+    return format_text(
         "<tool_call>\n<function=get_weather>\n<parameter=city>\n{}\n</parameter>\n{}</function>\n"
         "</tool_call>",
         city, more);
@@ -391,7 +392,7 @@ TEST(CallGrammar, TextsStandAsTheyAreInElements) {
   EXPECT_FALSE(matches(grammar, call("a</parameter>b", days)));
   // JSON neither: the parser would take it for the end.
   const auto place = [&](std::string_view y) {
-    return call("Paris", std::format("{}<parameter=place>\n{{\"x\": 1, \"y\": \"{}\"}}\n"
+    return call("Paris", format_text("{}<parameter=place>\n{{\"x\": 1, \"y\": \"{}\"}}\n"
                                      "</parameter>\n",
                                      days, y));
   };

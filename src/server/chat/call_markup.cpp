@@ -1,11 +1,11 @@
 #include "server/chat/call_markup.h"
 
 #include <algorithm>
-#include <format>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
 #include "server/chat/ascii.h"
 #include "server/chat/chat_answer.h"
 #include "server/chat/output_parser.h"
@@ -207,7 +207,7 @@ class Learner {
       // Kimi's templates write the id only, which the model makes of the name.
       const bool id_has_name = row_.family == ToolCallFamily::kKimi;
       const std::string id =
-          id_has_name ? std::format("functions.{}:{}", kName, i) : probe_id(static_cast<int>(i));
+          id_has_name ? format_text("functions.{}:{}", kName, i) : probe_id(static_cast<int>(i));
       calls.push_back({{"id", id},
                        {"type", "function"},
                        {"function", {{"name", kName}, {"arguments", arguments[i].dump()}}}});
@@ -391,7 +391,7 @@ Result<CallMarkup> call_markup_of(const ChatTemplate& chat) {
   }
   if (reads_described_calls(tool_call_format(family))) return described_by_us();
   return fail(Code::kUnsupported,
-              std::format("the model's chat template does not show how it writes tool calls ({})",
+              format_text("the model's chat template does not show how it writes tool calls ({})",
                           name(family)));
 }
 

@@ -2,9 +2,9 @@
 
 #include <array>
 #include <ctime>
-#include <format>
 #include <utility>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "server/chat/conversation.h"
 #include "server/chat/jinja/interpreter.h"
@@ -52,7 +52,7 @@ Result<ChatTemplate> ChatTemplate::create(std::string_view source, std::string b
                                           std::string eos) {
   if (source.size() > kLimits.template_source_bytes_max) {
     return fail(Code::kInvalidArgument,
-                std::format("a chat template of {} bytes is longer than the {} allowed",
+                format_text("a chat template of {} bytes is longer than the {} allowed",
                             source.size(), kLimits.template_source_bytes_max));
   }
   ChatTemplate chat;
@@ -60,7 +60,7 @@ Result<ChatTemplate> ChatTemplate::create(std::string_view source, std::string b
     chat.syntax_ = std::make_unique<const Syntax>(Syntax{.block = jinja::parse(source)});
   } catch (const jinja::TemplateError& error) {
     return fail(Code::kInvalidArgument,
-                std::format("the chat template cannot be read: {}", error.message));
+                format_text("the chat template cannot be read: {}", error.message));
   }
   chat.bos_ = std::move(bos);
   chat.eos_ = std::move(eos);
@@ -95,7 +95,7 @@ Result<std::string> ChatTemplate::render_plainly(const ChatInput& input,
     return jinja::render(syntax_->block, std::move(globals), budget);
   } catch (const jinja::TemplateError& error) {
     return fail(Code::kInvalidArgument,
-                std::format("the model's chat template {}: {}",
+                format_text("the model's chat template {}: {}",
                             error.is_limit ? "cannot be rendered" : "refuses the conversation",
                             error.message));
   }

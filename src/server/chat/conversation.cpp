@@ -1,8 +1,9 @@
 #include "server/chat/conversation.h"
 
 #include <cstdint>
-#include <format>
 #include <utility>
+
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -27,7 +28,7 @@ Result<std::string> joined_content(const Json& message) {
       const std::string type =
           part.is_object() ? part.value("type", Json("?")).dump() : part.dump();
       return fail(Code::kInvalidArgument,
-                  std::format("a message has a part of type {}: only text is supported", type));
+                  format_text("a message has a part of type {}: only text is supported", type));
     }
     if (!first) text += '\n';
     first = false;
@@ -196,7 +197,7 @@ class Speaker {
       }
       if (takes_calls) continue;
       if (!content.empty()) content += '\n';
-      content += std::format("<tool_call>\n{{\"name\": {}, \"arguments\": {}}}\n</tool_call>",
+      content += format_text("<tool_call>\n{{\"name\": {}, \"arguments\": {}}}\n</tool_call>",
                              dump(function["name"]), dump(arguments));
     }
     if (!takes_calls) said.erase("tool_calls");

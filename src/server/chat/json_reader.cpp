@@ -2,8 +2,8 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <format>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "server/chat/ascii.h"
 
@@ -219,7 +219,7 @@ JsonReader::Step JsonReader::push_hex(char byte, std::string& out) {
   const auto unit = static_cast<std::uint32_t>(std::strtoul(token_.c_str(), nullptr, 16));
   const bool is_low = unit >= 0xDC00 && unit <= 0xDFFF;
   if (high_surrogate_ != 0 && is_low) {
-    out += std::format("\\u{:04x}\\u{:04x}", high_surrogate_, unit);
+    out += format_text("\\u{:04x}\\u{:04x}", high_surrogate_, unit);
     high_surrogate_ = 0;
   } else {
     write_lone_surrogate(out);
@@ -393,7 +393,7 @@ void append_json_escaped(std::string_view text, std::string& out) {
       case '\t': out += "\\t"; break;
       default:
         if (static_cast<unsigned char>(byte) < 0x20) {
-          out += std::format("\\u{:04x}", static_cast<unsigned>(byte));
+          out += format_text("\\u{:04x}", static_cast<unsigned>(byte));
         } else {
           out += byte;
         }

@@ -15,12 +15,12 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 #include <condition_variable>
-#include <format>
 #include <list>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "base/format.h"
 #include "base/log.h"
 #include "base/mutex.h"
 
@@ -68,11 +68,11 @@ class HttpServer::Impl {
     const asio::ip::address host = asio::ip::make_address(options_.host, error);
     if (error) {
       return fail(Code::kInvalidArgument,
-                  std::format("{} is no address: name an IP address, such as 127.0.0.1 or 0.0.0.0",
+                  format_text("{} is no address: name an IP address, such as 127.0.0.1 or 0.0.0.0",
                               options_.host));
     }
     const tcp::endpoint endpoint(host, options_.port);
-    const auto what = std::format("cannot listen on {}:{}", options_.host, options_.port);
+    const auto what = format_text("cannot listen on {}:{}", options_.host, options_.port);
     if (acceptor_.open(endpoint.protocol(), error); error) return fail_errno(error.value(), what);
     if (acceptor_.set_option(tcp::acceptor::reuse_address(true), error); error) {
       return fail_errno(error.value(), what);
@@ -291,7 +291,7 @@ class HttpServer::Impl {
     connections_.erase(place);
   }
 
-  std::string next_id() { return std::format("{:x}-{}", run_id_, ++n_ids_); }
+  std::string next_id() { return format_text("{:x}-{}", run_id_, ++n_ids_); }
 
   const HttpOptions options_;
   const Handler handler_;
@@ -329,8 +329,8 @@ std::uint16_t HttpServer::port() const { return impl_->endpoint().port(); }
 std::string HttpServer::address() const {
   const tcp::endpoint at = impl_->endpoint();
   const std::string host = at.address().to_string();
-  return at.address().is_v6() ? std::format("[{}]:{}", host, at.port())
-                              : std::format("{}:{}", host, at.port());
+  return at.address().is_v6() ? format_text("[{}]:{}", host, at.port())
+                              : format_text("{}:{}", host, at.port());
 }
 int HttpServer::n_connections() const { return impl_->n_connections(); }
 int HttpServer::n_exchanges() const { return impl_->n_exchanges(); }

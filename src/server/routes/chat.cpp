@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <format>
 #include <memory>
 #include <utility>
 
+#include "base/format.h"
 #include "server/api/chat_request.h"
 #include "server/chat/ascii.h"
 #include "server/chat/call_grammar.h"
@@ -235,10 +235,10 @@ ApiResult<std::string> grammar_of_calls(const ServedModel& model, const ChatRequ
   for (std::size_t i = 0; i < request.tools.size(); ++i) {
     const Json& function = request.tools[i]["function"];
     if (is_named && function["name"] != choice.name) continue;
-    const std::string path = std::format("tools[{}].function", i);
+    const std::string path = format_text("tools[{}].function", i);
     if (!is_callable_name(function["name"].get<std::string>())) {
       return refuse(path + ".name",
-                    std::format("'{}.name' must be of letters, digits, '_', '-' and '.' for a "
+                    format_text("'{}.name' must be of letters, digits, '_', '-' and '.' for a "
                                 "call to be demanded",
                                 path));
     }

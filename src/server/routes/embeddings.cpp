@@ -1,9 +1,9 @@
 #include "server/routes/embeddings.h"
 
-#include <format>
 #include <span>
 #include <utility>
 
+#include "base/format.h"
 #include "server/api/embedding_request.h"
 #include "server/base64.h"
 #include "server/sse.h"
@@ -19,7 +19,7 @@ ApiResult<std::vector<std::vector<Token>>> read_inputs(const ServedModel& model,
                                                        const EmbeddingRequest& request) {
   const Embedder& embedder = model.embeddings->embedder();
   if (request.n_dimensions && *request.n_dimensions != embedder.n_dimensions()) {
-    return refuse("dimensions", std::format("'dimensions' must be {}: this model's embeddings "
+    return refuse("dimensions", format_text("'dimensions' must be {}: this model's embeddings "
                                             "cannot be shortened",
                                             embedder.n_dimensions()));
   }
@@ -29,7 +29,7 @@ ApiResult<std::vector<std::vector<Token>>> read_inputs(const ServedModel& model,
     if (!tokens) return std::unexpected(tokens.error());
     if (std::cmp_greater(tokens->size(), embedder.n_tokens_max())) {
       return std::unexpected(ApiError{
-          .message = std::format("'input[{}]' has {} tokens, and embeddings are made of at most {}",
+          .message = format_text("'input[{}]' has {} tokens, and embeddings are made of at most {}",
                                  inputs.size(), tokens->size(), embedder.n_tokens_max()),
           .param = "input",
           .code = "context_length_exceeded"});

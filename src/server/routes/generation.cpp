@@ -1,7 +1,8 @@
 #include "server/routes/generation.h"
 
-#include <format>
 #include <random>
+
+#include "base/format.h"
 
 namespace slipstream {
 
@@ -21,7 +22,7 @@ ApiResult<int> tokens_to_generate(const std::string& param, std::size_t n_prompt
   const std::int64_t n_asked = options.max_tokens.value_or(1);
   if (n_left < n_asked) {
     return std::unexpected(ApiError{
-        .message = std::format("This model's maximum context length is {} tokens. However, you "
+        .message = format_text("This model's maximum context length is {} tokens. However, you "
                                "requested {} tokens ({} in the prompt, {} in the completion).",
                                n_context, n_used + n_asked, n_used, n_asked),
         .param = n_left < 1 ? param : "max_tokens",
@@ -47,7 +48,7 @@ Json finish_reason_of(const Ending& ending) { return std::string(name(ending.rea
 
 std::string new_id(std::string_view prefix) {
   thread_local std::mt19937_64 random{std::random_device{}()};
-  return std::format("{}-{:016x}{:016x}", prefix, random(), random());
+  return format_text("{}-{:016x}{:016x}", prefix, random(), random());
 }
 
 }  // namespace slipstream

@@ -1,11 +1,11 @@
 #include "server/schema/automaton.h"
 
 #include <algorithm>
-#include <format>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "engine/sampling/utf8.h"
 
@@ -273,7 +273,7 @@ Result<Automaton> combine(const Automaton& first, const Automaton& second, Combi
 }
 
 std::unexpected<Error> too_many_states() {
-  return fail(Code::kUnsupported, std::format("needs an automaton of more than {} states",
+  return fail(Code::kUnsupported, format_text("needs an automaton of more than {} states",
                                               kLimits.automaton_states_max));
 }
 

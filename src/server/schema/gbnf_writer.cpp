@@ -1,9 +1,9 @@
 #include "server/schema/gbnf_writer.h"
 
 #include <algorithm>
-#include <format>
 #include <utility>
 
+#include "base/format.h"
 #include "base/limits.h"
 
 namespace slipstream {
@@ -25,19 +25,19 @@ std::string class_char(char32_t c) {
   const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
   if (plain) return std::string(1, static_cast<char>(c));
   const auto number = static_cast<std::uint32_t>(c);
-  if (number < 0x100) return std::format("\\x{:02X}", number);
-  return number < 0x10000 ? std::format("\\u{:04X}", number) : std::format("\\U{:08X}", number);
+  if (number < 0x100) return format_text("\\x{:02X}", number);
+  return number < 0x10000 ? format_text("\\u{:04X}", number) : format_text("\\U{:08X}", number);
 }
 
 std::string repetition(const GbnfItem& item) {
   if (item.n_max == item.n_min) {
-    return item.n_min == 1 ? "" : std::format("{{{}}}", item.n_min);
+    return item.n_min == 1 ? "" : format_text("{{{}}}", item.n_min);
   }
   if (item.n_min == 0 && !item.n_max) return "*";
   if (item.n_min == 1 && !item.n_max) return "+";
   if (item.n_min == 0 && item.n_max == 1) return "?";
-  return item.n_max ? std::format("{{{},{}}}", item.n_min, *item.n_max)
-                    : std::format("{{{},}}", item.n_min);
+  return item.n_max ? format_text("{{{},{}}}", item.n_min, *item.n_max)
+                    : format_text("{{{},}}", item.n_min);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ GbnfItem gbnf_literal(std::string_view utf8) {
       item.text += '\\';
       item.text += c;
     } else if (byte < 0x20 || byte == 0x7F) {
-      item.text += std::format("\\x{:02X}", byte);
+      item.text += format_text("\\x{:02X}", byte);
     } else {
       item.text += c;
     }
@@ -81,7 +81,7 @@ GbnfItem gbnf_rule(RuleId rule) {
 
 GbnfItem gbnf_token(Token token) {
   GbnfItem item;
-  item.text = std::format("<[{}]>", token);
+  item.text = format_text("<[{}]>", token);
   return item;
 }
 
@@ -94,7 +94,7 @@ GbnfItem repeated(GbnfItem item, std::size_t n_min, std::optional<std::size_t> n
 RuleId GbnfWriter::add_rule(std::string_view kind) {
   if (is_full()) return 0;
   n_symbols_ += 2;
-  rules_.push_back({std::format("{}-{}", kind, rules_.size()), {}});
+  rules_.push_back({format_text("{}-{}", kind, rules_.size()), {}});
   return static_cast<RuleId>(rules_.size() - 1);
 }
 
@@ -169,7 +169,7 @@ void GbnfWriter::append(std::string& text, const GbnfSequence& sequence,
 
 Error GbnfWriter::too_large() {
   return {.code = Code::kUnsupported,
-          .message = std::format("needs a grammar of more than {} symbols or {} bytes",
+          .message = format_text("needs a grammar of more than {} symbols or {} bytes",
                                  kLimits.grammar_symbols_max, kLimits.grammar_bytes_max)};
 }
 
@@ -177,7 +177,7 @@ Result<std::string> GbnfWriter::text(RuleId root) const {
   if (is_full()) return std::unexpected(too_large());
   const std::vector<bool> rules = rules_that_can_end();
   if (!rules[root]) return fail(Code::kInvalidArgument, "no value meets it");
-  std::string text = std::format("root ::= {}\n", rules_[root].name);
+  std::string text = format_text("root ::= {}\n", rules_[root].name);
   for (const RuleId id : rules_in_use(root, rules)) {
     text += rules_[id].name + " ::=";
     bool is_first = true;

@@ -4,10 +4,10 @@
 
 #include <cstdio>
 #include <ctime>
-#include <format>
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "server/schema/schema_matcher.h"
 #include "server/schema/schema_to_grammar.h"
@@ -61,7 +61,7 @@ TEST(HostileSchema, Nesting) {
   expect_refused_soon("100 allOf", nested(60, in_all_of, nested(40, in_array, {{"type", "x"}})));
   Json chain = {{"$ref", "#/$defs/0"}};
   for (int i = 0; i < 3000; ++i) {
-    chain["$defs"][std::to_string(i)] = {{"$ref", std::format("#/$defs/{}", i + 1)}};
+    chain["$defs"][std::to_string(i)] = {{"$ref", format_text("#/$defs/{}", i + 1)}};
   }
   chain["$defs"]["3000"] = {{"type", "null"}};
   expect_refused_soon("3,000 references in a row", chain);
@@ -82,13 +82,13 @@ TEST(HostileSchema, Alternatives) {
   // The same by reference: few bytes.
   Json few = {{"$ref", "#/$defs/0"}};
   for (int i = 0; i < 40; ++i) {
-    const Json next = {{"$ref", std::format("#/$defs/{}", i + 1)}};
+    const Json next = {{"$ref", format_text("#/$defs/{}", i + 1)}};
     few["$defs"][std::to_string(i)] = {{"anyOf", Json::array({next, next})}};
   }
   few["$defs"]["40"] = {{"type", "string"}};
   expect_refused_soon("2^40 anyOf by reference", few);
   expect_refused_soon("oneOf of 1,000", {{"oneOf", list_of(1000, [](std::size_t i) {
-                                            return Json{{"pattern", std::format("^{}", i)},
+                                            return Json{{"pattern", format_text("^{}", i)},
                                                         {"type", "string"}};
                                           })}});
 }
@@ -100,12 +100,12 @@ TEST(HostileSchema, Conjunctions) {
   constexpr int kPrimes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29};
   for (const int prime : kPrimes) {
     for (int i = 0; i < prime; ++i) {
-      schema["$defs"][std::format("{}-{}", prime, i)] = {
+      schema["$defs"][format_text("{}-{}", prime, i)] = {
           {"type", "array"},
           {"minItems", 1},
-          {"items", {{"$ref", std::format("#/$defs/{}-{}", prime, (i + 1) % prime)}}}};
+          {"items", {{"$ref", format_text("#/$defs/{}-{}", prime, (i + 1) % prime)}}}};
     }
-    all.push_back({{"$ref", std::format("#/$defs/{}-0", prime)}});
+    all.push_back({{"$ref", format_text("#/$defs/{}-0", prime)}});
   }
   schema["$defs"]["all"] = {{"allOf", all}};
   expect_refused_soon("rings of different length", schema);
@@ -115,7 +115,7 @@ TEST(HostileSchema, ManySchemasOfTheSameParts) {
   const auto object = [](std::size_t i) {
     Json schema = {{"type", "object"}};
     for (std::size_t p = 0; p < 8; ++p) {
-      schema["properties"][std::format("{} {}", i % 100, p)] = {{"minLength", i}};
+      schema["properties"][format_text("{} {}", i % 100, p)] = {{"minLength", i}};
     }
     return schema;
   };
@@ -129,7 +129,7 @@ TEST(HostileSchema, ManySchemasOfTheSameParts) {
 
 TEST(HostileSchema, Patterns) {
   std::string many_ranges;
-  for (int i = 0; i < 500; ++i) many_ranges += std::format("\\u{:04x}", 0x100 + 2 * i);
+  for (int i = 0; i < 500; ++i) many_ranges += format_text("\\u{:04x}", 0x100 + 2 * i);
   for (const std::string& pattern :
        {std::string("(a|b)*a(a|b){30}"), std::string("((a{1000}){1000}){1000}"),
         std::string("a{1000000000}"), std::string(100'000, 'a'), std::string("(.*a){20}b.{20}$"),
@@ -139,10 +139,10 @@ TEST(HostileSchema, Patterns) {
                         {{"type", "string"}, {"pattern", pattern}, {"maxLength", 4000}});
   }
   Json all = Json::array();
-  for (int i = 2; i < 40; ++i) all.push_back({{"pattern", std::format("^(.{{{}}})*$", i)}});
+  for (int i = 2; i < 40; ++i) all.push_back({{"pattern", format_text("^(.{{{}}})*$", i)}});
   expect_refused_soon("38 patterns", {{"type", "string"}, {"allOf", all}});
   Json keys = {{"type", "object"}};
-  for (int i = 0; i < 20; ++i) keys["patternProperties"][std::format("{}", i)] = true;
+  for (int i = 0; i < 20; ++i) keys["patternProperties"][format_text("{}", i)] = true;
   expect_refused_soon("20 patternProperties", keys);
 }
 
@@ -160,7 +160,7 @@ TEST(HostileSchema, Sizes) {
                                        })}};
                         })}});
   Json wide = {{"type", "object"}};
-  for (int i = 0; i < 5000; ++i) wide["properties"][std::format("{:060}", i)] = true;
+  for (int i = 0; i < 5000; ++i) wide["properties"][format_text("{:060}", i)] = true;
   expect_refused_soon("5,000 long names", wide);
   Json required = {{"type", "object"}};
   required["required"] = list_of(20'000, [](std::size_t i) { return Json(std::to_string(i)); });

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <format>
 #include <utility>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "server/schema/regex_automaton.h"
 #include "server/schema/schema_error.h"
@@ -175,7 +175,7 @@ Result<void> KeywordReader::read_bound(const Keyword& keyword, NumberRange& rang
   constexpr std::size_t kDigitsMax = NumberRange::kDigitsMax;
   if (bound.value.whole.size() > kDigitsMax || bound.value.fraction.size() > kDigitsMax) {
     return refuse(Code::kUnsupported, keyword.pointer,
-                  std::format("more than {} digits before or after the point", kDigitsMax));
+                  format_text("more than {} digits before or after the point", kDigitsMax));
   }
   if (is_low) {
     range.raise_low(bound);
@@ -193,7 +193,7 @@ Result<void> KeywordReader::read_multiple(const Keyword& keyword, NumberRange& r
   one.multiples.push_back(decimal_of(keyword.value));
   if (!one.has_small_multiples()) {
     return refuse(Code::kUnsupported, keyword.pointer,
-                  std::format("the digits of a multiple may be {} at most, the point left out",
+                  format_text("the digits of a multiple may be {} at most, the point left out",
                               kLimits.multiple_of_max));
   }
   range.intersect(one);

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string_view>
 
+#include "base/format.h"
 #include "base/limits.h"
 
 namespace slipstream {
@@ -24,7 +24,7 @@ struct Multiple {
 
 std::unexpected<Error> multiple_unsupported() {
   return fail(Code::kUnsupported,
-              std::format("a multiple with more digits than {} in all", kLimits.multiple_of_max));
+              format_text("a multiple with more digits than {} in all", kLimits.multiple_of_max));
 }
 
 // The decimal's digits as an integer, once it has n_places.
@@ -222,7 +222,7 @@ Result<void> check_digits(const std::optional<Bound>& bound) {
   }
   return fail(
       Code::kUnsupported,
-      std::format("a bound with more than {} digits before or after the point", kDigitsMax));
+      format_text("a bound with more than {} digits before or after the point", kDigitsMax));
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 #include "server/schema/object_rules.h"
 
 #include <algorithm>
-#include <format>
 #include <map>
 #include <utility>
+
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -95,7 +96,7 @@ Result<void> add_object(RuleId rule, const ObjectRules& object, GbnfWriter& writ
   if (counted.count.n_min <= n_required) counted.count.n_min = 0;
   if (!object.others.empty() && counted.count.n_min > 1) {
     return fail(Code::kUnsupported,
-                std::format("minProperties of {} with {} required ones needs additionalProperties "
+                format_text("minProperties of {} with {} required ones needs additionalProperties "
                             "to be false: keys might repeat",
                             object.count.n_min, n_required));
   }

@@ -1,9 +1,9 @@
 #include "server/schema/regex_parser.h"
 
-#include <format>
 #include <string>
 #include <utility>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "engine/sampling/utf8.h"
 
@@ -68,7 +68,7 @@ class RegexParser {
 
   void stop(Code code, std::string_view message) {
     if (error_) return;
-    error_ = Error{code, std::format("character {}: {}", pos_ + 1, message)};
+    error_ = Error{code, format_text("character {}: {}", pos_ + 1, message)};
     pos_ = text_.size();
   }
   void invalid(std::string_view message) { stop(Code::kInvalidArgument, message); }
@@ -109,7 +109,7 @@ class RegexParser {
 
   Regex group(std::size_t depth) {
     if (depth == kLimits.pattern_nesting_max) {
-      invalid(std::format("more than {} nested groups", kLimits.pattern_nesting_max));
+      invalid(format_text("more than {} nested groups", kLimits.pattern_nesting_max));
     }
     if (take(U"?<") && !at('=') && !at('!')) {
       while (!at_end() && !take('>')) ++pos_;
@@ -249,7 +249,7 @@ class RegexParser {
       constexpr std::u32string_view kDigits = U"0123456789abcdef0123456789ABCDEF";
       const std::size_t digit = at_end() ? kDigits.npos : kDigits.find(text_[pos_]);
       if (digit == kDigits.npos) {
-        invalid(std::format("expected {} hexadecimal digits", n_digits));
+        invalid(format_text("expected {} hexadecimal digits", n_digits));
         return 0;
       }
       value = (value << 4) | (digit % 16);
@@ -296,7 +296,7 @@ class RegexParser {
 Result<Regex> parse_regex(std::string_view pattern) {
   if (pattern.size() > kLimits.pattern_bytes_max) {
     return fail(Code::kInvalidArgument,
-                std::format("a pattern of {} bytes is longer than the {} allowed", pattern.size(),
+                format_text("a pattern of {} bytes is longer than the {} allowed", pattern.size(),
                             kLimits.pattern_bytes_max));
   }
   return RegexParser().run(pattern);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <format>
 #include <iterator>
 #include <utility>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "engine/sampling/utf8.h"
 #include "server/schema/schema_error.h"
@@ -50,7 +50,7 @@ Result<void> check_size(const Json& root) {
   while (!path.empty()) {
     if (path.size() > kLimits.schema_depth_max) {
       return refuse(Code::kInvalidArgument, "",
-                    std::format("deeper than {} levels", kLimits.schema_depth_max));
+                    format_text("deeper than {} levels", kLimits.schema_depth_max));
     }
     Level& level = path.back();
     if (level.next == level.end) {
@@ -65,7 +65,7 @@ Result<void> check_size(const Json& root) {
     enter(*value);
     if (++n_values > kLimits.schema_values_max || n_bytes > kLimits.schema_bytes_max) {
       return refuse(Code::kInvalidArgument, "",
-                    std::format("more than {} values, or {} bytes of text",
+                    format_text("more than {} values, or {} bytes of text",
                                 kLimits.schema_values_max, kLimits.schema_bytes_max));
     }
   }

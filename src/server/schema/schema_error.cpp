@@ -1,6 +1,6 @@
 #include "server/schema/schema_error.h"
 
-#include <format>
+#include "base/format.h"
 
 namespace slipstream {
 namespace {
@@ -19,7 +19,7 @@ std::string shortened(std::string_view pointer) {
 }  // namespace
 
 std::unexpected<Error> refuse(Code code, std::string_view pointer, std::string_view message) {
-  return fail(code, std::format("{}#{}: {}", kStart, shortened(pointer), message));
+  return fail(code, format_text("{}#{}: {}", kStart, shortened(pointer), message));
 }
 
 std::unexpected<Error> refuse(std::string_view pointer, const Error& error) {

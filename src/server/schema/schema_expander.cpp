@@ -1,9 +1,9 @@
 #include "server/schema/schema_expander.h"
 
 #include <algorithm>
-#include <format>
 #include <utility>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "server/schema/disjoint_shapes.h"
 #include "server/schema/schema_error.h"
@@ -42,7 +42,7 @@ Result<SchemaExpander::SharedShapes> SchemaExpander::shapes_of(SchemaId id) {
   }
   if (open_.size() == kLimits.schema_nesting_max) {
     return refuse(Code::kUnsupported, document_.pointer(id),
-                  std::format("more than {} references, allOf, anyOf and oneOf in each other",
+                  format_text("more than {} references, allOf, anyOf and oneOf in each other",
                               kLimits.schema_nesting_max));
   }
   open_.push_back(id);
@@ -112,7 +112,7 @@ Result<void> SchemaExpander::choose_any(SchemaId id, Shapes& shapes) {
     if (!merged) return std::unexpected(merged.error());
     if (any.size() + merged->size() > kLimits.schema_shapes_max) {
       return refuse(Code::kUnsupported, document_.pointer(branch),
-                    std::format("more than {} alternatives", kLimits.schema_shapes_max));
+                    format_text("more than {} alternatives", kLimits.schema_shapes_max));
     }
     std::ranges::move(*merged, std::back_inserter(any));
   }
@@ -176,7 +176,7 @@ Result<Shapes> SchemaExpander::product(const Shapes& a, const Shapes& b) {
       if (!merged.empty()) all.push_back(std::move(merged));
       if (all.size() > kLimits.schema_shapes_max) {
         return fail(Code::kUnsupported,
-                    std::format("more than {} alternatives", kLimits.schema_shapes_max));
+                    format_text("more than {} alternatives", kLimits.schema_shapes_max));
       }
     }
   }

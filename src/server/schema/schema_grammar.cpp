@@ -1,10 +1,10 @@
 #include "server/schema/schema_grammar.h"
 
 #include <algorithm>
-#include <format>
 #include <set>
 #include <utility>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "server/schema/object_rules.h"
 #include "server/schema/schema_error.h"
@@ -223,7 +223,7 @@ Result<std::vector<SchemaGrammar::KeyClass>> SchemaGrammar::key_classes(
     for (const PropertySchemas::Pattern& pattern : schemas->patterns) patterns.push_back(&pattern);
   }
   if (patterns.size() > kLimits.schema_key_patterns_max) {
-    return fail(Code::kUnsupported, std::format("more than {} patternProperties at once",
+    return fail(Code::kUnsupported, format_text("more than {} patternProperties at once",
                                                 kLimits.schema_key_patterns_max));
   }
   std::vector<KeyClass> classes;

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "server/chat/ascii.h"
 
@@ -162,7 +162,7 @@ std::string format_text(std::string_view text, const Arguments& arguments, Budge
                             : field.empty() ? n_used++
                                             : std::size_t{1} << 30;
     const Value* value = arguments.find(idx, field);
-    if (value == nullptr) fail(std::format("format(): nothing for '{{{}}}'", field));
+    if (value == nullptr) fail(format_text("format(): nothing for '{{{}}}'", field));
     result += to_text(*value, budget);
     if (result.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
     i = end;
@@ -272,7 +272,7 @@ Value dict_items(const Dict& dict, Budget& budget) {
 
 Value dictsort(const Value& value, Budget& budget) {
   if (value.dict() == nullptr)
-    fail(std::format("dictsort needs an object, not {}", value.type_name()));
+    fail(format_text("dictsort needs an object, not {}", value.type_name()));
   std::vector<Dict::Item> items = value.dict()->items;
   budget.step(items.size() * 4);
   const bool by_number = value.dict()->has_integer_keys;
@@ -315,7 +315,7 @@ std::int64_t length(const Value& value, Budget& budget) {
   if (value.list() != nullptr) return static_cast<std::int64_t>(value.list()->size());
   if (value.dict() != nullptr) return static_cast<std::int64_t>(value.dict()->items.size());
   if (value.is_undefined()) return 0;
-  fail(std::format("{} has no length", value.type_name()));
+  fail(format_text("{} has no length", value.type_name()));
 }
 
 // Numbers and JSON. ----------------------------------------------------------------------------
@@ -545,7 +545,7 @@ Value call_filter(std::string_view name, const Value& value, const Arguments& ar
                   Budget& budget) {
   static const std::map<std::string_view, Filter> kFilters = make_filters();
   const auto filter = kFilters.find(name);
-  if (filter == kFilters.end()) fail(std::format("unknown filter '{}'", name));
+  if (filter == kFilters.end()) fail(format_text("unknown filter '{}'", name));
   budget.step();
   return filter->second(value, arguments, budget);
 }
@@ -554,7 +554,7 @@ bool call_test(std::string_view name, const Value& value, const Arguments& argum
                Budget& budget) {
   budget.step();
   const auto argument = [&]() -> const Value& {
-    if (arguments.values.empty()) fail(std::format("the test '{}' needs a value", name));
+    if (arguments.values.empty()) fail(format_text("the test '{}' needs a value", name));
     return arguments.values[0];
   };
   if (name == "defined") return !value.is_undefined();
@@ -581,7 +581,7 @@ bool call_test(std::string_view name, const Value& value, const Arguments& argum
     return equal(value, argument(), budget);
   if (name == "ne") return !equal(value, argument(), budget);
   if (name == "in") return contains(argument(), value, budget);
-  fail(std::format("unknown test '{}'", name));
+  fail(format_text("unknown test '{}'", name));
 }
 
 std::optional<Value> call_method(std::string_view name, const Value& value,
@@ -602,7 +602,7 @@ Value get_item(const Value& value, const Value& index, Budget& budget) {
   budget.step();
   if (index.text() != nullptr) return get_attribute(value, *index.text(), budget);
   if (value.is_undefined()) {
-    fail(std::format("'{}' is undefined", value.as<Undefined>()->name));
+    fail(format_text("'{}' is undefined", value.as<Undefined>()->name));
   }
   const bool is_integer = index.as<std::int64_t>() != nullptr;
   if (is_integer && value.dict() != nullptr && value.dict()->has_integer_keys) {
@@ -646,7 +646,7 @@ Value get_attribute(const Value& value, std::string_view name, Budget& budget) {
     if (name == "previtem" && idx > 0) return items[idx - 1];
     if (name == "nextitem" && idx + 1 < items.size()) return items[idx + 1];
   } else if (const auto* undefined = value.as<Undefined>(); undefined != nullptr) {
-    fail(std::format("'{}' is undefined and has no '{}'", undefined->name, name));
+    fail(format_text("'{}' is undefined and has no '{}'", undefined->name, name));
   }
   return found != nullptr ? *found : Value(Undefined{std::string(name)});
 }
@@ -701,7 +701,7 @@ bool contains(const Value& container, const Value& value, Budget& budget) {
                                [&](const Value& item) { return equal(item, value, budget); });
   }
   if (container.is_undefined()) return false;
-  fail(std::format("'in' needs a list, an object or a text, not {}", container.type_name()));
+  fail(format_text("'in' needs a list, an object or a text, not {}", container.type_name()));
 }
 
 Value make_range(const Arguments& arguments, Budget& budget) {

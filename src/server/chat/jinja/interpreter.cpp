@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
 #include <map>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "server/chat/jinja/functions.h"
 
@@ -135,7 +135,7 @@ class Interpreter {
     if (names.size() == 1) return scope.set(names[0], value);
     const std::vector<Value> parts = items_of(value, budget_);
     if (parts.size() != names.size()) {
-      fail(std::format("line {}: {} values for {} names", line_, parts.size(), names.size()));
+      fail(format_text("line {}: {} values for {} names", line_, parts.size(), names.size()));
     }
     for (std::size_t i = 0; i < names.size(); ++i) scope.set(names[i], parts[i]);
   }
@@ -176,7 +176,7 @@ class Interpreter {
     const Value* target = scope.find(statement.text);
     const auto* space = target == nullptr ? nullptr : target->as<std::shared_ptr<Namespace>>();
     if (space == nullptr) {
-      fail(std::format("line {}: '{}' is no namespace", line_, statement.text));
+      fail(format_text("line {}: '{}' is no namespace", line_, statement.text));
     }
     (*space)->set(statement.names[0], std::move(value));
   }
@@ -218,7 +218,7 @@ class Interpreter {
     const Statement& statement = *macro.statement;
     Scope scope{.parent = &globals_};
     if (arguments.values.size() > statement.parameters.size()) {
-      fail(std::format("the macro '{}' takes fewer values", statement.text));
+      fail(format_text("the macro '{}' takes fewer values", statement.text));
     }
     for (std::size_t i = 0; i < statement.parameters.size(); ++i) {
       const Parameter& parameter = statement.parameters[i];
@@ -259,7 +259,7 @@ class Interpreter {
     if (callee.kind == Expression::Kind::kAttribute) {
       const Value object = evaluate(*callee.children[0], scope);
       if (object.is_undefined() || object.is_none()) {
-        fail(std::format("line {}: cannot call '{}' of {}", call.line, callee.name,
+        fail(format_text("line {}: cannot call '{}' of {}", call.line, callee.name,
                          object.is_none() ? "none" : "what is undefined"));
       }
       if (auto result = call_method(callee.name, object, arguments, budget_)) return *result;
@@ -281,7 +281,7 @@ class Interpreter {
     if (const auto* macro = callee.as<const Macro*>())
       return call_macro(**macro, arguments, nullptr);
     if (const auto* function = callee.as<Value::Function>()) return (**function)(arguments);
-    fail(std::format("line {}: '{}' cannot be called", line_, name));
+    fail(format_text("line {}: '{}' cannot be called", line_, name));
   }
 
   Value apply_filter(const Expression& filter, const Value& value, Scope& scope) {
@@ -443,9 +443,9 @@ class Interpreter {
     for (const Value* operand : {&left, &right}) {
       if (operand->is_number()) continue;
       const auto* undefined = operand->as<Undefined>();
-      fail(std::format("line {}: '{}' cannot be applied to {}{}", line_, symbol,
+      fail(format_text("line {}: '{}' cannot be applied to {}{}", line_, symbol,
                        operand->type_name(),
-                       undefined == nullptr ? "" : std::format(" ('{}')", undefined->name)));
+                       undefined == nullptr ? "" : format_text(" ('{}')", undefined->name)));
     }
     const bool is_float = left.as<double>() != nullptr || right.as<double>() != nullptr;
     if (is_float || symbol == "/" || symbol == "**") {

@@ -1,8 +1,8 @@
 #include "server/chat/jinja/lexer.h"
 
 #include <array>
-#include <format>
 
+#include "base/format.h"
 #include "server/chat/ascii.h"
 #include "server/chat/jinja/value.h"
 #include "server/chat/json_reader.h"
@@ -37,7 +37,7 @@ class Lexer {
 
  private:
   [[noreturn]] void fail_here(std::string_view message) const {
-    fail(std::format("line {}: {}", line_, message));
+    fail(format_text("line {}: {}", line_, message));
   }
 
   [[nodiscard]] std::size_t find_tag() const {
@@ -132,7 +132,7 @@ class Lexer {
       if (source_.substr(at_).starts_with(symbol)) return take_symbol(symbol);
     }
     if (!std::string_view("()[]{},.:|~+-*/%<>=").contains(first)) {
-      fail_here(std::format("unexpected character '{}'", first));
+      fail_here(format_text("unexpected character '{}'", first));
     }
     take_symbol(source_.substr(at_, 1));
   }

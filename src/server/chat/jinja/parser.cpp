@@ -1,8 +1,8 @@
 // The parser: recursive descent over the tokens, with Jinja's precedences.
 #include <charconv>
-#include <format>
 #include <initializer_list>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "server/chat/jinja/lexer.h"
 #include "server/chat/jinja/syntax.h"
@@ -41,10 +41,10 @@ class Parser {
   };
 
   [[noreturn]] void fail_here(std::string_view message) const {
-    fail(std::format("line {}: {}", now().line, message));
+    fail(format_text("line {}: {}", now().line, message));
   }
   [[noreturn]] void fail_deep() const {
-    throw TemplateError{std::format("line {}: it is nested too deeply", now().line), true};
+    throw TemplateError{format_text("line {}: it is nested too deeply", now().line), true};
   }
 
   [[nodiscard]] const Token& now() const { return tokens_[at_]; }
@@ -64,7 +64,7 @@ class Parser {
     return true;
   }
   void expect_symbol(std::string_view symbol) {
-    if (!take_symbol(symbol)) fail_here(std::format("expected '{}'", symbol));
+    if (!take_symbol(symbol)) fail_here(format_text("expected '{}'", symbol));
   }
   std::string expect_name() {
     if (now().kind != Token::Kind::kName) fail_here("expected a name");
@@ -72,7 +72,7 @@ class Parser {
   }
   void expect_close() {
     if (now().kind != Token::Kind::kClose) {
-      fail_here(std::format("expected the end of the tag, not '{}'", now().text));
+      fail_here(format_text("expected the end of the tag, not '{}'", now().text));
     }
     ++at_;
   }
@@ -112,14 +112,14 @@ class Parser {
         block.push_back(parse_statement());
       }
     }
-    if (ends.size() > 0) fail_here(std::format("'{}' is missing", *(ends.end() - 1)));
+    if (ends.size() > 0) fail_here(format_text("'{}' is missing", *(ends.end() - 1)));
     return block;
   }
 
   // The statement that ended a block: {% endfor %}.
   void take_end(std::string_view name) {
     ++at_;
-    if (!take_name(name)) fail_here(std::format("expected '{}'", name));
+    if (!take_name(name)) fail_here(format_text("expected '{}'", name));
     expect_close();
   }
 
@@ -148,7 +148,7 @@ class Parser {
       return {.kind = keyword == "break" ? Statement::Kind::kBreak : Statement::Kind::kContinue,
               .line = line};
     }
-    fail_here(std::format("unknown statement '{}'", keyword));
+    fail_here(format_text("unknown statement '{}'", keyword));
   }
 
   Statement with_body(Statement statement, std::string_view end) {
@@ -434,7 +434,7 @@ class Parser {
     }
     if (token.is_symbol("[")) return parse_list();
     if (token.is_symbol("{")) return parse_dict();
-    fail_here(std::format("unexpected '{}'", token.text));
+    fail_here(format_text("unexpected '{}'", token.text));
   }
 
   ExpressionPtr parse_name(const std::string& name) {

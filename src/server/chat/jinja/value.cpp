@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <format>
 #include <nlohmann/json.hpp>
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "server/chat/json_reader.h"
 
@@ -55,11 +55,11 @@ class Writer {
     } else if (value.dict() != nullptr) {
       write_dict(value.dict()->items, level);
     } else if (json_ != nullptr) {
-      fail(std::format("a value of type {} has no JSON", value.type_name()));
+      fail(format_text("a value of type {} has no JSON", value.type_name()));
     } else if (value.is_undefined()) {
       out_ += "Undefined";
     } else {
-      out_ += std::format("<{}>", value.type_name());
+      out_ += format_text("<{}>", value.type_name());
     }
   }
   std::string take() { return std::move(out_); }
@@ -335,28 +335,28 @@ bool equal(const Value& a, const Value& b, Budget& budget) {
 bool less(const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) return to_double(a) < to_double(b);
   if (a.text() != nullptr && b.text() != nullptr) return *a.text() < *b.text();
-  fail(std::format("cannot compare {} with {}", a.type_name(), b.type_name()));
+  fail(format_text("cannot compare {} with {}", a.type_name(), b.type_name()));
 }
 
 double to_double(const Value& value) {
   if (const auto* number = value.as<double>()) return *number;
   if (const auto* integer = value.as<std::int64_t>()) return static_cast<double>(*integer);
   if (const auto* boolean = value.as<bool>()) return *boolean ? 1 : 0;
-  fail(std::format("expected a number, not {}", value.type_name()));
+  fail(format_text("expected a number, not {}", value.type_name()));
 }
 
 std::int64_t to_int(const Value& value) {
   if (const auto* integer = value.as<std::int64_t>()) return *integer;
   if (const auto* boolean = value.as<bool>()) return *boolean ? 1 : 0;
-  fail(std::format("expected an integer, not {}", value.type_name()));
+  fail(format_text("expected an integer, not {}", value.type_name()));
 }
 
 const std::string& expect_text(const Value& value, std::string_view what) {
   if (value.text() != nullptr) return *value.text();
   if (const auto* undefined = value.as<Undefined>(); undefined != nullptr) {
-    fail(std::format("{} needs a text, and '{}' is undefined", what, undefined->name));
+    fail(format_text("{} needs a text, and '{}' is undefined", what, undefined->name));
   }
-  fail(std::format("{} needs a text, not {}", what, value.type_name()));
+  fail(format_text("{} needs a text, not {}", what, value.type_name()));
 }
 
 std::vector<std::string_view> characters(std::string_view text, Budget& budget) {
@@ -384,7 +384,7 @@ std::vector<Value> items_of(const Value& value, Budget& budget) {
       items.push_back(Value::text(std::string(character), &budget));
     }
   } else if (!value.is_undefined() && !value.is_none()) {  // some templates iterate over no tools
-    fail(std::format("cannot iterate over {}", value.type_name()));
+    fail(format_text("cannot iterate over {}", value.type_name()));
   }
   budget.step(items.size());
   return items;
