@@ -141,7 +141,7 @@ std::string replace(std::string_view text, const Arguments& arguments, Budget& b
 }
 
 // "{}" and "{0}", as in '<{}>'.format(name).
-std::string format_text(std::string_view text, const Arguments& arguments, Budget& budget) {
+std::string fill_in(std::string_view text, const Arguments& arguments, Budget& budget) {
   std::string result;
   std::size_t n_used = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -485,7 +485,7 @@ std::optional<Value> text_method(std::string_view name, const std::string& text,
   if (name == "title") return as_value(map_ascii(text, to_title, b));
   if (name == "capitalize") return as_value(capitalize(text, b));
   if (name == "replace") return as_value(replace(text, a, b));
-  if (name == "format") return as_value(format_text(text, a, b));
+  if (name == "format") return as_value(fill_in(text, a, b));
   if (name == "find") {
     const std::size_t at = text.find(text_or(a.find(0, "sub"), ""));
     if (at == text.npos) return Value(std::int64_t{-1});
