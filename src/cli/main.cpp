@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/format.h"
+#include "cli/bench/bench.h"
 #include "cli/doctor/doctor.h"
 #include "cli/run/run.h"
 #include "cli/serve/serve.h"
@@ -26,7 +27,8 @@ constexpr const char* kFooter =
     "do?\n"
     "  slipstream run MODEL.gguf -p \"Once upon a time\"\n"
     "  slipstream run MODEL.gguf -f book.txt --kv turbo4 --ctx 32768 -n 500\n"
-    "  slipstream serve MODEL.gguf     OpenAI's API on http://127.0.0.1:8080/v1\n";
+    "  slipstream serve MODEL.gguf     OpenAI's API on http://127.0.0.1:8080/v1\n"
+    "  slipstream bench MODEL.gguf     how fast is each KV scheme here, against stock llama.cpp?\n";
 
 void add_model_options(CLI::App& command, std::string& kv, int& n_context, int& n_threads) {
   command
@@ -164,6 +166,44 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
   return serve;
 }
 
+CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options) {
+  CLI::App* bench = app.add_subcommand("bench",
+                                       "Measure the speed of KV schemes by depth and concurrency, "
+                                       "against stock llama.cpp in the same "
+                                       "run; goes on where it was interrupted");
+  bench->add_option("model", options.model, "A GGUF file")->required()->type_name("MODEL");
+  bench->add_option("--kv", options.kv, "The schemes; f16 is always measured, for comparison")
+      ->delimiter(',')
+      ->capture_default_str();
+  bench
+      ->add_option("--depth", options.depths,
+                   "Tokens in the cache before those that count, such as 0,1k,8k,32k")
+      ->delimiter(',')
+      ->capture_default_str();
+  bench->add_option("--concurrency", options.n_sequences, "Sequences that decode together")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  bench->add_option("--repeats", options.n_repeats, "Of every cell, in turns; the median counts")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  bench->add_option("-t,--threads", options.n_threads, "Threads (0: one per core)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  bench->add_option("--prompt", options.n_prompt, "Tokens of the prompt that is timed")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  bench->add_option("-n,--tokens", options.n_tokens, "Tokens that each sequence decodes")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  bench->add_option("--text", options.text, "What the tokens are taken from (default: built in)")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE");
+  bench->add_option("--out", options.directory, "Where reports go (default: bench-MODEL)")
+      ->type_name("DIR");
+  return bench;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Long contexts and big models on the machine you own, behind stock llama.cpp.",
                "slipstream");
@@ -171,8 +211,8 @@ int run(int argc, char** argv) {
   app.get_formatter()->enable_footer_formatting(false);  // keep the examples' columns
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", [] {
-    return format_text("slipstream {} (llama.cpp {}, ggml {})", slipstream::kVersion,
-                       llama_version(), ggml_version());
+    return slipstream::format_text("slipstream {} (llama.cpp {}, ggml {})", slipstream::kVersion,
+                                   llama_version(), ggml_version());
   });
 
   slipstream::doctor::Options doctor_options;
@@ -190,6 +230,10 @@ int run(int argc, char** argv) {
   const CLI::App* run_command = add_run(app, run_options);
   slipstream::serve::Options serve_options;
   const CLI::App* serve_command = add_serve(app, serve_options);
+  slipstream::bench::Options bench_options;
+  const CLI::App* bench_command = add_bench(app, bench_options);
+  const CLI::App* bench_cell =
+      app.add_subcommand("bench-cell", "One cell, for bench itself")->group("");  // not in --help
 
   try {
     app.parse(argc, argv);
@@ -199,6 +243,8 @@ int run(int argc, char** argv) {
   if (doctor->parsed()) return slipstream::doctor::run(doctor_options);
   if (run_command->parsed()) return slipstream::run::run(run_options);
   if (serve_command->parsed()) return slipstream::serve::serve(serve_options);
+  if (bench_command->parsed()) return slipstream::bench::run(bench_options);
+  if (bench_cell->parsed()) return slipstream::bench::run_cell_process();
   std::fputs(app.help().c_str(), stderr);
   return kUsageError;
 }

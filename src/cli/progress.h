@@ -8,6 +8,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace slipstream {
 
@@ -21,6 +22,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  void rename(std::string what) { what_ = std::move(what); }
   void show(double done);  // from 0 to 1; draws at most ten times a second
 
  private:

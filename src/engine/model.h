@@ -1,8 +1,8 @@
 // Model: the weights and one context on them, with the KV cache in the scheme that was asked for.
 //
 // A turbo... scheme needs our plugin, which is loaded into ggml's registry like any backend; with a
-// stock type (f16, q8_0, q4_0) it is not even looked for. The KV cache is unified: sequences may
-// share cells. What the turbo device cannot compress stays f16 and correct.
+// stock type (f16, q8_0, q4_0) it is not even looked for. What the turbo device cannot compress
+// stays f16 and correct.
 //
 // Threads: owned by one thread at a time; vocabulary-only calls on model() are thread-safe.
 // Errors:  load(): kNotFound, kUnsupported, kOutOfMemory with what libllama said, kCancelled.
@@ -30,6 +30,8 @@ struct ModelOptions {
   int n_step_tokens_max = 512;
   int n_outputs_max = 1;  // tokens of a step whose logits are wanted
   int n_threads = 0;      // 0: one per core
+  // Whether sequences may share cells; else each has its own part of n_cells.
+  bool shares_cells = true;
   // From 0 to 1 while weights are read. False gives up.
   std::function<bool(float)> on_progress;
 };

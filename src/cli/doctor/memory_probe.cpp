@@ -16,10 +16,23 @@ constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
 // Decoding reads every weight once per token, so one core's read bandwidth bounds its tokens/s.
 std::vector<Finding> probe_bandwidth() {
+  const double gb_per_second = read_bandwidth_gb_per_s();
+  if (gb_per_second <= 0) return {};
+  return {{.status = Status::kGood,
+           .topic = "memory speed",
+           .value = format_text("{:.1f} GB/s read by one core: 1 GB of weights decodes at no more "
+                                "than {:.0f} tokens/s on it",
+                                gb_per_second, gb_per_second),
+           .advice = ""}};
+}
+
+}  // namespace
+
+double read_bandwidth_gb_per_s() {
   constexpr std::size_t kBytes = std::size_t{256} << 20;
   constexpr int kPasses = 3;
   Result<Mapping> memory = Mapping::anonymous(kBytes);
-  if (!memory) return {};
+  if (!memory) return 0;
   std::memset(memory->bytes().data(), 1, kBytes);
   const std::span words(reinterpret_cast<const std::uint64_t*>(memory->bytes().data()),
                         kBytes / sizeof(std::uint64_t));
@@ -32,16 +45,8 @@ std::vector<Finding> probe_bandwidth() {
     best_seconds = std::min(best_seconds, took.count());
   }
   static_cast<void>(sink);
-  const double gb_per_second = static_cast<double>(kBytes) / best_seconds / 1e9;
-  return {{.status = Status::kGood,
-           .topic = "memory speed",
-           .value = format_text("{:.1f} GB/s read by one core: 1 GB of weights decodes at no more "
-                                "than {:.0f} tokens/s on it",
-                                gb_per_second, gb_per_second),
-           .advice = ""}};
+  return static_cast<double>(kBytes) / best_seconds / 1e9;
 }
-
-}  // namespace
 
 Finding judge_memory(const MemoryInfo& memory) {
   std::string value = format_text("{}, {} available", format_bytes(memory.total_bytes),

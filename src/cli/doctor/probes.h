@@ -20,6 +20,9 @@ std::vector<Finding> probe_engine();
 std::vector<Finding> probe_storage(const std::string& model_dir);
 std::vector<Finding> probe_model(const std::string& path);
 
+// What one core reads from memory in a second; 0 if it cannot be measured.
+double read_bandwidth_gb_per_s();
+
 // --- what the probes make of what they read
 
 struct CpuInfo {

@@ -1,0 +1,19 @@
+// Plain text of our own, for who has none at hand: everyday English sentences put together by a
+// program, the same every time. A model finds it easy, so that perplexity on it says little beyond
+// comparison; divergences from f16 are as telling as on any text.
+//
+// Threads: thread-safe. Errors: none.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace slipstream::quality {
+
+// Of n_bytes or a paragraph more. No word of it is in name_words().
+[[nodiscard]] std::string plain_text(std::size_t n_bytes);
+
+// What eval reads without --text.
+inline constexpr std::size_t kPlainTextBytes = 160 << 10;
+
+}  // namespace slipstream::quality

@@ -1,0 +1,242 @@
+#include "bench/report/chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "base/format.h"
+
+namespace slipstream::bench {
+namespace {
+
+constexpr double kWidth = 560;
+constexpr double kHeight = 320;
+constexpr double kLeft = 48;
+constexpr double kRight = 84;  // names stand there
+constexpr double kTop = 52;
+constexpr double kBottom = 48;
+constexpr double kPlotWidth = kWidth - kLeft - kRight;
+constexpr double kPlotHeight = kHeight - kTop - kBottom;
+constexpr double kLineHeight = 14;
+
+std::string number_text(double value) {
+  if (value != 0 && std::abs(value) < 0.01) return format_text("{:.1e}", value);
+  if (std::abs(value) < 10) return format_text("{:.3g}", value);
+  return format_text("{:.0f}", value);
+}
+
+// 1, 2 or 5 times a power of ten, so that about five of them reach `max`.
+double tick_step(double max) {
+  const double rough = max / 5;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= rough) return factor * power;
+  }
+  return 10 * power;
+}
+
+struct Scale {
+  double min = 0;
+  double max = 1;
+  bool is_log = false;
+  [[nodiscard]] double share(double value) const {
+    if (!is_log) return (value - min) / (max - min);
+    return (std::log10(value) - std::log10(min)) / (std::log10(max) - std::log10(min));
+  }
+  [[nodiscard]] double y(double value) const { return kTop + kPlotHeight * (1 - share(value)); }
+};
+
+double largest_y(const Chart& chart) {
+  double largest = 0;
+  for (const Series& series : chart.series) {
+    for (const Point& point : series.points) largest = std::max({largest, point.y, point.y_max});
+  }
+  return largest;
+}
+
+std::string open_chart(const Chart& chart) {
+  return format_text(
+      "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n"
+      "<text class=\"title\" x=\"{}\" y=\"18\">{}</text>\n"
+      "<text class=\"axis\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n"
+      "<text class=\"axis\" x=\"{}\" y=\"34\">{}</text>\n",
+      kWidth, kHeight, escape_html(chart.title), kLeft, escape_html(chart.title),
+      kLeft + kPlotWidth / 2, kHeight - 8, escape_html(chart.x_name), kLeft,
+      escape_html(chart.y_name));
+}
+
+std::string horizontal_line(double y, std::string_view label) {
+  return format_text(
+      "<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
+      "<text class=\"tick\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",
+      kLeft, kLeft + kPlotWidth, y, y, kLeft - 6, y + 4, label);
+}
+
+std::string linear_grid(const Scale& scale) {
+  std::string text;
+  const double step = tick_step(scale.max);
+  for (double value = 0; value <= scale.max * 1.0001; value += step) {
+    text += horizontal_line(scale.y(value), number_text(value));
+  }
+  return text;
+}
+
+std::string x_label(double x, std::string_view label) {
+  return format_text(
+      "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x,
+      kTop + kPlotHeight + 18, escape_html(label));
+}
+
+// Names at the right end of lines, pushed apart where they would overlap.
+struct Name {
+  double y;
+  const Series* series;
+};
+std::string draw_names(std::vector<Name> names) {
+  std::ranges::sort(names, {}, &Name::y);
+  double lowest = 0;
+  std::string text;
+  for (Name& name : names) {
+    name.y = std::max(name.y, lowest);
+    lowest = name.y + kLineHeight;
+    text += format_text("<text class=\"name series-{}\" x=\"{}\" y=\"{:.1f}\">{}</text>\n",
+                        name.series->colour, kLeft + kPlotWidth + 8, name.y + 4,
+                        escape_html(name.series->name));
+  }
+  return text;
+}
+
+Scale linear_scale(const Chart& chart) {
+  const double largest = largest_y(chart);
+  const double step = tick_step(largest);
+  return {.min = 0, .max = std::ceil(largest / step) * step};
+}
+
+}  // namespace
+
+std::string escape_html(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&': escaped += "&amp;"; break;
+      case '<': escaped += "&lt;"; break;
+      case '>': escaped += "&gt;"; break;
+      case '"': escaped += "&quot;"; break;
+      default: escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string line_chart(const Chart& chart) {
+  if (largest_y(chart) <= 0) return "";
+  const Scale scale = linear_scale(chart);
+  const auto n_places = static_cast<double>(std::max<std::size_t>(chart.x_labels.size(), 2));
+  const auto x_of = [&](double place) {
+    return kLeft + kPlotWidth * (place + 0.25) / (n_places - 0.5);
+  };
+  std::string text = open_chart(chart) + linear_grid(scale);
+  for (std::size_t i = 0; i < chart.x_labels.size(); ++i) {
+    text += x_label(x_of(static_cast<double>(i)), chart.x_labels[i]);
+  }
+  std::vector<Name> names;
+  for (const Series& series : chart.series) {
+    std::string path;
+    std::string marks;
+    for (const Point& point : series.points) {
+      const double x = x_of(point.x);
+      const double y = scale.y(point.y);
+      path += format_text("{}{:.1f},{:.1f} ", path.empty() ? "M" : "L", x, y);
+      if (point.y_max > point.y_min) {
+        marks += format_text(
+            "<line class=\"range\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" "
+            "y2=\"{2:.1f}\"/>",
+            x, scale.y(point.y_min), scale.y(point.y_max));
+      }
+      marks += format_text(
+          "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\"><title>{}: {}</title></circle>", x, y,
+          escape_html(series.name), number_text(point.y));
+    }
+    if (series.points.empty()) continue;
+    names.push_back({.y = scale.y(series.points.back().y), .series = &series});
+    text += format_text("<g class=\"line series-{}\"><path d=\"{}\"/>{}</g>\n", series.colour, path,
+                        marks);
+  }
+  return text + draw_names(std::move(names)) + "</svg>\n";
+}
+
+std::string bar_chart(const Chart& chart) {
+  if (largest_y(chart) <= 0 || chart.x_labels.empty()) return "";
+  const Scale scale = linear_scale(chart);
+  const double group = kPlotWidth / static_cast<double>(chart.x_labels.size());
+  const double bar = group * 0.84 / static_cast<double>(chart.series.size());
+  std::string text = open_chart(chart) + linear_grid(scale);
+  for (std::size_t i = 0; i < chart.x_labels.size(); ++i) {
+    text += x_label(kLeft + group * (static_cast<double>(i) + 0.5), chart.x_labels[i]);
+  }
+  std::vector<Name> names;
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    const Series& series = chart.series[i];
+    names.push_back({.y = kTop + 8 + static_cast<double>(i) * kLineHeight, .series = &series});
+    for (const Point& point : series.points) {
+      const double x = kLeft + group * (point.x + 0.08) + bar * static_cast<double>(i);
+      const double y = scale.y(point.y);
+      text += format_text(
+          "<g class=\"bar series-{}\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
+          "height=\"{:.1f}\" rx=\"2\"><title>{}: {}</title></rect>",
+          series.colour, x, y, bar * 0.9, kTop + kPlotHeight - y, escape_html(series.name),
+          number_text(point.y));
+      constexpr double kRoomForNumber = 20;
+      if (bar >= kRoomForNumber) {
+        text += format_text(
+            "<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\" "
+            "text-anchor=\"middle\">{}</text>",
+            x + bar * 0.45, y - 4, number_text(point.y));
+      }
+      text += "</g>\n";
+    }
+  }
+  return text + draw_names(std::move(names)) + "</svg>\n";
+}
+
+std::string scatter_chart(const Chart& chart) {
+  double x_max = 0;
+  double y_min = std::numeric_limits<double>::max();
+  double y_max = 0;
+  for (const Series& series : chart.series) {
+    for (const Point& point : series.points) {
+      x_max = std::max(x_max, point.x);
+      y_min = std::min(y_min, point.y);
+      y_max = std::max(y_max, point.y);
+    }
+  }
+  if (y_max <= 0 || y_min <= 0) return "";
+  const Scale scale{.min = std::pow(10, std::floor(std::log10(y_min))),
+                    .max = std::pow(10, std::ceil(std::log10(y_max) + 1e-9)),
+                    .is_log = true};
+  const double step = tick_step(x_max);
+  const double x_end = std::ceil(x_max / step) * step;
+  const auto x_of = [&](double value) { return kLeft + kPlotWidth * value / x_end; };
+  std::string text = open_chart(chart);
+  for (double value = scale.min; value <= scale.max * 1.0001; value *= 10) {
+    text += horizontal_line(scale.y(value), number_text(value));
+  }
+  for (double value = 0; value <= x_end * 1.0001; value += step) {
+    text += x_label(x_of(value), number_text(value));
+  }
+  for (const Series& series : chart.series) {
+    for (const Point& point : series.points) {
+      text += format_text(
+          "<g class=\"line series-{}\"><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"><title>{}: "
+          "{}</title></circle></g><text class=\"name series-{}\" x=\"{:.1f}\" "
+          "y=\"{:.1f}\">{}</text>\n",
+          series.colour, x_of(point.x), scale.y(point.y), escape_html(series.name),
+          number_text(point.y), series.colour, x_of(point.x) + 8, scale.y(point.y) - 6,
+          escape_html(series.name));
+    }
+  }
+  return text + "</svg>\n";
+}
+
+}  // namespace slipstream::bench

@@ -1,0 +1,99 @@
+#include "bench/report/findings.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/format.h"
+#include "bench/report/speed_table.h"
+
+namespace slipstream::bench {
+namespace {
+
+struct Comparison {
+  const CellSummary* cell;
+  std::string_view what;  // "decodes" or "reads a prompt"
+  Ratio ratio;
+};
+
+std::vector<Comparison> comparisons(const SpeedReport& report, std::string_view kv) {
+  std::vector<Comparison> all;
+  for (const CellSummary& cell : report.cells) {
+    if (cell.cell.kv != kv || cell.n_repeats == 0) continue;
+    all.push_back({.cell = &cell, .what = "decodes", .ratio = cell.decode_ratio});
+    all.push_back({.cell = &cell, .what = "reads prompts", .ratio = cell.prefill_ratio});
+  }
+  return all;
+}
+
+std::string place(const Cell& cell) {
+  return format_text("depth {}, {} sequence{}", depth_text(cell.depth), cell.n_sequences,
+                     cell.n_sequences == 1 ? "" : "s");
+}
+
+double value_of(const Comparison& comparison) { return comparison.ratio.value; }
+
+}  // namespace
+
+std::vector<std::string> gains(const SpeedReport& report) {
+  std::vector<std::string> sentences;
+  const std::string& baseline = report.matrix.kv.front();
+  for (const std::string& kv : report.matrix.kv) {
+    std::vector<Comparison> all = comparisons(report, kv);
+    std::erase_if(all, [](const Comparison& c) { return c.ratio.verdict != Verdict::kFaster; });
+    if (all.empty()) continue;
+    const Comparison best = std::ranges::max(all, {}, value_of);
+    sentences.push_back(format_text("{} {} up to {:.1f} times as fast as {} ({}).", kv, best.what,
+                                    best.ratio.value, baseline, place(best.cell->cell)));
+  }
+  return sentences;
+}
+
+std::vector<std::string> losses(const SpeedReport& report) {
+  std::vector<std::string> sentences;
+  const std::string& baseline = report.matrix.kv.front();
+  for (const std::string& kv : report.matrix.kv) {
+    const std::vector<Comparison> all = comparisons(report, kv);
+    std::vector<Comparison> slower = all;
+    std::erase_if(slower, [](const Comparison& c) { return c.ratio.verdict != Verdict::kSlower; });
+    if (slower.empty()) continue;
+    const Comparison worst = std::ranges::min(slower, {}, value_of);
+    sentences.push_back(format_text(
+        "{} is slower than {} in {} of {} figures, down to {:.2f}x ({}, {}).", kv, baseline,
+        slower.size(), all.size(), worst.ratio.value, worst.what, place(worst.cell->cell)));
+  }
+  for (const CellSummary& cell : report.cells) {
+    if (cell.n_repeats == 0) {
+      sentences.push_back(format_text("{} could not be measured at {}: {}", cell.cell.kv,
+                                      place(cell.cell), cell.error));
+    }
+  }
+  return sentences;
+}
+
+std::vector<std::string> caveats(const SpeedReport& report) {
+  constexpr double kBusy = 0.9;
+  std::vector<std::string> sentences;
+  const auto n_busy = std::ranges::count_if(report.cells, [](const CellSummary& cell) {
+    return cell.n_repeats > 0 && cell.cpu_share_min < kBusy;
+  });
+  if (n_busy > 0) {
+    sentences.push_back(format_text(
+        "In {} of {} cells a process got less than {:.0f} % of its cores: the machine was busy, or "
+        "its threads waited for each other.",
+        n_busy, report.cells.size(), kBusy * 100));
+  }
+  if (report.matrix.n_repeats < 3) {
+    sentences.push_back(format_text("Only {} of each: a median of three says more.",
+                                    report.matrix.n_repeats == 1 ? "one repeat" : "two repeats"));
+  }
+  sentences.emplace_back(
+      "Tokens are those of a text, not sampled: what is timed is the engine's computing, without "
+      "sampling and without a server.");
+  sentences.emplace_back(
+      "A ratio marked ~ has ranges that overlap: it is not a difference yet. LOSS is slower.");
+  sentences.emplace_back(
+      "f16, q8_0 and q4_0 run the packaged llama.cpp without our plugin, flash attention on.");
+  return sentences;
+}
+
+}  // namespace slipstream::bench

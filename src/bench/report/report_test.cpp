@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "bench/report/chart.h"
+#include "bench/report/findings.h"
+#include "bench/report/speed_report.h"
+#include "bench/report/speed_table.h"
+
+namespace slipstream::bench {
+namespace {
+
+CellSummary cell(const char* kv, double decode, const Ratio& ratio) {
+  CellSummary summary;
+  summary.cell = {.kv = kv, .depth = 8192, .n_sequences = 1};
+  summary.n_repeats = 3;
+  summary.decode = summary.prefill = {.median = decode, .min = decode, .max = decode};
+  summary.decode_ratio = summary.prefill_ratio = ratio;
+  summary.cpu_share_min = 1;
+  summary.kv_bytes = 1 << 20;
+  return summary;
+}
+
+SpeedReport report() {
+  return {
+      .header = {.work = {{"model", "<b>.gguf"}, {"threads", 1}}, .machine = {{"cpu", "a CPU"}}},
+      .matrix = {.kv = {"f16", "q4_0", "turbo4"}, .depths = {8192}, .n_sequences = {1}},
+      .cells = {cell("f16", 2, {.value = 1, .verdict = Verdict::kBaseline}),
+                cell("q4_0", 1, {.value = 0.5, .verdict = Verdict::kSlower}),
+                cell("turbo4", 8, {.value = 4, .verdict = Verdict::kFaster})},
+      .quality = {{.kv = "turbo4", .bits = 4.125, .kl_divergence = 0.0087, .same_top1 = 0.94}}};
+}
+
+std::size_t count(std::string_view text, std::string_view what) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1))
+    ++n;
+  return n;
+}
+
+TEST(Report, RatiosShowLossesAndDoubt) {
+  EXPECT_EQ(ratio_text({.value = 2.314, .verdict = Verdict::kFaster}), "2.31x");
+  EXPECT_EQ(ratio_text({.value = 0.8, .verdict = Verdict::kSlower}), "0.80x LOSS");
+  EXPECT_EQ(ratio_text({.value = 1.1, .verdict = Verdict::kSame}), "1.10x ~");
+  EXPECT_EQ(ratio_text({.value = 1, .verdict = Verdict::kBaseline}), "");
+}
+
+TEST(Report, DepthsReadAsTheyAreGiven) {
+  EXPECT_EQ(depth_text(0), "0");
+  EXPECT_EQ(depth_text(512), "512");
+  EXPECT_EQ(depth_text(8192), "8k");
+  EXPECT_EQ(depth_text(1536), "1.5k");
+}
+
+TEST(Report, NamesGainsAndLossesAlike) {
+  ASSERT_EQ(gains(report()).size(), 1U);
+  EXPECT_EQ(gains(report())[0],
+            "turbo4 decodes up to 4.0 times as fast as f16 (depth 8k, 1 sequence).");
+  ASSERT_EQ(losses(report()).size(), 1U);
+  EXPECT_NE(losses(report())[0].find("q4_0 is slower than f16 in 2 of 2 figures"),
+            std::string::npos);
+}
+
+TEST(Report, WhatFailedIsALoss) {
+  SpeedReport broken = report();
+  broken.cells[2].n_repeats = 0;
+  broken.cells[2].error = "out of memory";
+  EXPECT_EQ(losses(broken).size(), 2U);
+  EXPECT_NE(terminal_table(broken.cells).find("out of memory"), std::string::npos);
+  EXPECT_NE(html_report(broken).find("out of memory"), std::string::npos);
+}
+
+TEST(Report, HtmlStandsAloneAndIsEscaped) {
+  const std::string html = html_report(report());
+  EXPECT_EQ(html.find("<b>.gguf"), std::string::npos);
+  EXPECT_NE(html.find("&lt;b&gt;.gguf"), std::string::npos);
+  for (const char* outside : {"http://", "https://", "<script", "<link", "src="}) {
+    EXPECT_EQ(html.find(outside), std::string::npos) << outside;
+  }
+  EXPECT_EQ(count(html, "<svg"), count(html, "</svg>"));
+  EXPECT_EQ(count(html, "<tr"), 4U);  // a head and three cells
+}
+
+TEST(Report, CsvHasARowPerCellOfOneWidth) {
+  const std::string csv = csv_table(report().cells);
+  EXPECT_EQ(count(csv, "\n"), 4U);
+  EXPECT_EQ(count(csv, ","), 4U * count(csv.substr(0, csv.find('\n')), ","));
+}
+
+TEST(Chart, LinesGoThroughTheirPoints) {
+  const std::string svg = line_chart(
+      {.title = "t",
+       .x_name = "x",
+       .y_name = "y",
+       .x_labels = {"0", "1k"},
+       .series = {{.name = "a", .colour = 1, .points = {{.x = 0, .y = 10}, {.x = 1, .y = 5}}}}});
+  // Twice as much is twice as far from the axis at the bottom.
+  const auto y_of = [&](std::size_t n) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i <= n; ++i) at = svg.find("cy=\"", at) + 4;
+    return std::strtod(svg.c_str() + at, nullptr);
+  };
+  const std::size_t axis = svg.find("class=\"grid\"");
+  const double bottom = std::strtod(svg.c_str() + svg.find("y1=\"", axis) + 4, nullptr);
+  EXPECT_NEAR(bottom - y_of(0), 2 * (bottom - y_of(1)), 0.2);
+}
+
+TEST(Chart, NothingToDrawIsNothing) {
+  EXPECT_EQ(line_chart({}), "");
+  EXPECT_EQ(bar_chart({}), "");
+  EXPECT_EQ(scatter_chart({}), "");
+}
+
+}  // namespace
+}  // namespace slipstream::bench

@@ -1,0 +1,265 @@
+#include "bench/report/speed_report.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "base/format.h"
+#include "bench/report/chart.h"
+#include "bench/report/findings.h"
+#include "bench/report/speed_table.h"
+
+namespace slipstream::bench {
+namespace {
+
+constexpr double kMiB = 1 << 20;
+
+constexpr std::string_view kStyle = R"(
+:root { --page: #fbfbfa; --card: #fff; --ink: #1c1f23; --soft: #667; --line: #e4e4e0;
+  --c0: #8a8f98; --c1: #b8860b; --c2: #c2571a; --c3: #1f6feb; --c4: #0f9d6b; --c5: #8b46d6;
+  --c6: #c93c8a; --c7: #3b7f8f; --good: #0b7f55; --bad: #c0392b; }
+@media (prefers-color-scheme: dark) { :root { --page: #14161a; --card: #1c1f25; --ink: #e8e8e6;
+  --soft: #9aa0aa; --line: #31353d; --c0: #9aa0aa; --c1: #d9a62e; --c2: #e58048; --c3: #6ea8ff;
+  --c4: #3fcf9b; --c5: #b98af2; --c6: #ee7db8; --c7: #6fbccb; --good: #3fcf9b; --bad: #ff7b6b; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--page); color: var(--ink);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
+main { max-width: 1120px; margin: 0 auto; padding: 40px 20px 64px; }
+h1 { font-size: 28px; margin: 0 0 4px; letter-spacing: -.01em; }
+h2 { font-size: 18px; margin: 40px 0 12px; }
+.under { color: var(--soft); margin: 0 0 24px; }
+.findings { display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 16px; }
+.card, figure { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
+  padding: 16px 18px; margin: 0; }
+.card h2 { margin: 0 0 8px; font-size: 15px; }
+.card ul { margin: 0; padding-left: 18px; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr));
+  gap: 16px; }
+svg { width: 100%; height: auto; display: block; font-family: inherit; }
+svg .title { font-size: 15px; font-weight: 600; fill: var(--ink); }
+svg .axis, svg .tick { font-size: 11px; fill: var(--soft); }
+svg .name { font-size: 12px; font-weight: 600; }
+svg .grid { stroke: var(--line); }
+svg .line path { fill: none; stroke: currentColor; stroke-width: 2; }
+svg .line circle, svg .bar rect { fill: currentColor; }
+svg .range { stroke: currentColor; stroke-width: 1.5; opacity: .55; }
+svg text.name { fill: currentColor; }
+.series-0 { color: var(--c0); } .series-1 { color: var(--c1); } .series-2 { color: var(--c2); }
+.series-3 { color: var(--c3); } .series-4 { color: var(--c4); } .series-5 { color: var(--c5); }
+.series-6 { color: var(--c6); } .series-7 { color: var(--c7); }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 13px; }
+th, td { padding: 5px 8px; border-bottom: 1px solid var(--line); text-align: right;
+  white-space: nowrap; }
+th { color: var(--soft); font-weight: 600; }
+td:first-child, th:first-child { text-align: left; }
+tr.first td { border-top: 2px solid var(--line); }
+.better { color: var(--good); font-weight: 600; } .worse { color: var(--bad); font-weight: 600; }
+.same { color: var(--soft); }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 16px; margin: 0; font-size: 14px; }
+dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
+)";
+
+int colour_of(const SpeedReport& report, std::string_view kv) {
+  const auto at = std::ranges::find(report.matrix.kv, kv);
+  return static_cast<int>(at - report.matrix.kv.begin()) % 8;
+}
+
+// One series per scheme: at each of x's places the cell that `find` names.
+std::vector<Series> series_of(const SpeedReport& report, std::size_t n_places,
+                              const std::function<Cell(const std::string&, std::size_t)>& find,
+                              const std::function<Point(const CellSummary&)>& value) {
+  std::vector<Series> all;
+  for (const std::string& kv : report.matrix.kv) {
+    Series series{.name = kv, .colour = colour_of(report, kv), .points = {}};
+    for (std::size_t i = 0; i < n_places; ++i) {
+      const auto cell = std::ranges::find(report.cells, find(kv, i), &CellSummary::cell);
+      if (cell == report.cells.end() || cell->n_repeats == 0) continue;
+      Point point = value(*cell);
+      point.x = static_cast<double>(i);
+      series.points.push_back(point);
+    }
+    all.push_back(std::move(series));
+  }
+  return all;
+}
+
+Point of_spread(const Spread& spread) {
+  return {.y = spread.median, .y_min = spread.min, .y_max = spread.max};
+}
+Point decode_of(const CellSummary& cell) { return of_spread(cell.decode); }
+Point prefill_of(const CellSummary& cell) { return of_spread(cell.prefill); }
+Point cache_of(const CellSummary& cell) { return {.y = cell.kv_bytes / kMiB}; }
+
+std::string charts(const SpeedReport& report) {
+  const Matrix& matrix = report.matrix;
+  std::vector<std::string> depths;
+  for (const int depth : matrix.depths) depths.push_back(depth_text(depth));
+  std::vector<std::string> sequences;
+  for (const int n : matrix.n_sequences) sequences.push_back(format_text("{}", n));
+  const int deepest = std::ranges::max(matrix.depths);
+  const int most = std::ranges::max(matrix.n_sequences);
+  const int fewest = std::ranges::min(matrix.n_sequences);
+  const auto at_depth = [&](int n_sequences) {
+    return [&matrix, n_sequences](const std::string& kv, std::size_t i) {
+      return Cell{.kv = kv, .depth = matrix.depths[i], .n_sequences = n_sequences};
+    };
+  };
+  const auto at_sequences = [&](const std::string& kv, std::size_t i) {
+    return Cell{.kv = kv, .depth = deepest, .n_sequences = matrix.n_sequences[i]};
+  };
+
+  std::vector<std::string> drawn;
+  const auto by_depth = [&](std::string_view what, int n_sequences, const auto& value) {
+    drawn.push_back(line_chart(
+        {.title = format_text("{}, {} sequence{}", what, n_sequences, n_sequences == 1 ? "" : "s"),
+         .x_name = "depth: tokens already in the cache",
+         .y_name = "tokens per second",
+         .x_labels = depths,
+         .series = series_of(report, depths.size(), at_depth(n_sequences), value)}));
+  };
+  by_depth("Decode", fewest, decode_of);
+  if (most != fewest) by_depth("Decode, all together", most, decode_of);
+  by_depth("Prompt", fewest, prefill_of);
+  if (matrix.n_sequences.size() > 1) {
+    drawn.push_back(
+        bar_chart({.title = format_text("Decode together at depth {}", depth_text(deepest)),
+                   .x_name = "sequences",
+                   .y_name = "tokens per second, all sequences",
+                   .x_labels = sequences,
+                   .series = series_of(report, sequences.size(), at_sequences, decode_of)}));
+  }
+  const std::string last = format_text("depth {}, {} sequences", depth_text(deepest), most);
+  drawn.push_back(bar_chart({.title = "KV cache",
+                             .x_name = last,
+                             .y_name = "MiB",
+                             .x_labels = {""},
+                             .series = series_of(
+                                 report, 1,
+                                 [&](const std::string& kv, std::size_t) {
+                                   return Cell{.kv = kv, .depth = deepest, .n_sequences = most};
+                                 },
+                                 cache_of)}));
+  Chart quality{.title = "Quality against size: lower and further left is better",
+                .x_name = "bits per number of the cache",
+                .y_name = "KL divergence to f16",
+                .x_labels = {},
+                .series = {}};
+  for (const QualityPoint& point : report.quality) {
+    if (point.kl_divergence <= 0) continue;
+    quality.series.push_back({.name = point.kv,
+                              .colour = colour_of(report, point.kv),
+                              .points = {{.x = point.bits, .y = point.kl_divergence}}});
+  }
+  drawn.push_back(scatter_chart(quality));
+
+  std::string html = "<div class=\"charts\">\n";
+  for (const std::string& svg : drawn) {
+    if (!svg.empty()) html += format_text("<figure>\n{}</figure>\n", svg);
+  }
+  return html + "</div>\n";
+}
+
+std::string ratio_cell(const Ratio& ratio) {
+  const std::string_view kind = ratio.verdict == Verdict::kFaster   ? "better"
+                                : ratio.verdict == Verdict::kSlower ? "worse"
+                                                                    : "same";
+  return format_text("<td class=\"{}\">{}</td>", kind, ratio_text(ratio));
+}
+
+std::string table(const SpeedReport& report) {
+  std::string html =
+      "<div class=\"wide\"><table>\n<thead><tr><th>KV</th><th>depth</th><th>sequences</th>"
+      "<th>decode tok/s</th><th>min – max</th><th>ratio</th><th>prompt tok/s</th><th>ratio</th>"
+      "<th>step p50 ms</th><th>p99</th><th>depth filled in</th><th>KV MiB</th><th>process MiB</th>"
+      "</tr></thead>\n<tbody>\n";
+  for (const CellSummary& cell : report.cells) {
+    const bool is_first = cell.cell.kv == report.matrix.kv.front();
+    html +=
+        format_text("<tr{}><td class=\"series-{}\">{}</td><td>{}</td><td>{}</td>",
+                    is_first ? " class=\"first\"" : "", colour_of(report, cell.cell.kv),
+                    escape_html(cell.cell.kv), depth_text(cell.cell.depth), cell.cell.n_sequences);
+    if (cell.n_repeats == 0) {
+      html +=
+          format_text("<td colspan=\"10\" class=\"worse\">{}</td></tr>\n", escape_html(cell.error));
+      continue;
+    }
+    html += format_text("<td>{:.2f}</td><td>{:.2f} – {:.2f}</td>{}<td>{:.1f}</td>{}",
+                        cell.decode.median, cell.decode.min, cell.decode.max,
+                        ratio_cell(cell.decode_ratio), cell.prefill.median,
+                        ratio_cell(cell.prefill_ratio));
+    html += format_text(
+        "<td>{:.0f}</td><td>{:.0f}</td><td>{}</td><td>{:.1f}</td><td>{:.0f}</td></tr>\n",
+        cell.step_ms_p50, cell.step_ms_p99,
+        cell.fill_seconds > 0 ? format_text("{:.1f} s", cell.fill_seconds) : "",
+        cell.kv_bytes / kMiB, cell.rss_bytes / kMiB);
+  }
+  return html + "</tbody>\n</table></div>\n";
+}
+
+std::string plain(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string facts(const nlohmann::json& of) {
+  std::string html = "<dl>";
+  for (const auto& [name, value] : of.items()) {
+    html += format_text("<dt>{}</dt><dd>{}</dd>\n", escape_html(name), escape_html(plain(value)));
+  }
+  return html + "</dl>\n";
+}
+
+std::string list(const std::vector<std::string>& sentences, std::string_view none) {
+  if (sentences.empty()) return format_text("<p>{}</p>", none);
+  std::string html = "<ul>";
+  for (const std::string& sentence : sentences) {
+    html += format_text("<li>{}</li>\n", escape_html(sentence));
+  }
+  return html + "</ul>\n";
+}
+
+}  // namespace
+
+std::string markdown_report(const SpeedReport& report) {
+  std::string text = "# Speed by KV scheme\n\n";
+  for (const auto& [name, value] : report.header.work.items()) {
+    text += format_text("- {}: {}\n", name, plain(value));
+  }
+  for (const auto& [name, value] : report.header.machine.items()) {
+    text += format_text("- {}: {}\n", name, plain(value));
+  }
+  text += "\n" + markdown_table(report.cells) + "\n";
+  for (const std::string& sentence : gains(report)) text += format_text("- {}\n", sentence);
+  for (const std::string& sentence : losses(report)) text += format_text("- LOSS: {}\n", sentence);
+  text += "\n";
+  for (const std::string& sentence : caveats(report)) text += format_text("{}\n", sentence);
+  return text;
+}
+
+std::string html_report(const SpeedReport& report) {
+  const std::string model = plain(report.header.work.value("model", nlohmann::json("a model")));
+  const int n_threads = report.header.work.value("threads", 0);
+  std::string html = format_text(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>KV cache benchmark: {0}</title>\n<style>{1}</style>\n</head>\n<body>\n<main>\n"
+      "<h1>KV cache benchmark: {0}</h1>\n"
+      "<p class=\"under\">{2} on {3} · every ratio against stock llama.cpp in the same "
+      "run</p>\n",
+      escape_html(model), kStyle,
+      n_threads == 1 ? "One thread" : format_text("{} threads", n_threads),
+      escape_html(plain(report.header.machine.value("cpu", nlohmann::json("this machine")))));
+  html += format_text(
+      "<div class=\"findings\">\n<div class=\"card\"><h2>Gains</h2>{}</div>\n"
+      "<div class=\"card\"><h2>Losses</h2>{}</div>\n</div>\n",
+      list(gains(report), "None."), list(losses(report), "None beyond the noise."));
+  html += "<h2>Charts</h2>\n" + charts(report);
+  html += "<h2>All figures</h2>\n" + table(report);
+  html += "<h2>How to read this</h2>\n" + list(caveats(report), "");
+  html += "<h2>What was measured</h2>\n" + facts(report.header.work);
+  html += "<h2>Where</h2>\n" + facts(report.header.machine);
+  return html + "</main>\n</body>\n</html>\n";
+}
+
+}  // namespace slipstream::bench

@@ -1,0 +1,25 @@
+// The speed matrix as a table: for a terminal, for Markdown, for a spreadsheet.
+//
+// Ratios are to the first scheme at the same depth and concurrency. LOSS stands where a scheme is
+// slower, ~ where the ranges of both overlap, so that nobody takes noise for a gain.
+//
+// Threads: thread-safe. Errors: none.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "bench/speed/summary.h"
+
+namespace slipstream::bench {
+
+[[nodiscard]] std::string terminal_table(std::span<const CellSummary> cells);
+[[nodiscard]] std::string markdown_table(std::span<const CellSummary> cells);
+[[nodiscard]] std::string csv_table(std::span<const CellSummary> cells);
+
+// "2.31x", "2.31x ~", "0.80x LOSS"; empty for the baseline.
+[[nodiscard]] std::string ratio_text(const Ratio& ratio);
+// 0, 512, 1k, 8k, 1.5k
+[[nodiscard]] std::string depth_text(int depth);
+
+}  // namespace slipstream::bench

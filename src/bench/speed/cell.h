@@ -1,0 +1,42 @@
+// Cell: one square of the speed matrix (KV scheme x depth x concurrency), the task that a process
+// is given to measure it, and the figures it returns.
+//
+// Threads: plain data.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace slipstream::bench {
+
+struct Cell {
+  std::string kv;
+  int depth = 0;        // tokens of each sequence that are there before those that count
+  int n_sequences = 1;  // that decode together
+  auto operator<=>(const Cell&) const = default;
+};
+
+struct CellTask {
+  Cell cell;
+  std::filesystem::path model;
+  std::filesystem::path plugin;  // for turbo... schemes
+  std::filesystem::path text;    // what all tokens are taken from
+  std::filesystem::path states;  // where filled depths are kept for the next cell
+  int n_threads = 1;
+  int n_prompt = 512;  // tokens of the prefill that counts, all sequences together
+  int n_tokens = 64;   // that each sequence decodes
+};
+
+struct CellFigures {
+  double prefill_tokens_per_s = 0;  // of n_prompt behind the depth
+  double decode_tokens_per_s = 0;   // of all sequences together
+  std::vector<double> step_ms;      // each step of the decode
+  double fill_seconds = 0;          // from nothing to the depth, one sequence; 0: it was kept
+  double cpu_share = 0;             // of n_threads, while it decoded
+  std::uint64_t rss_bytes = 0;      // of the process at the end
+  std::uint64_t kv_bytes = 0;       // of the cache; 0 where the forecast does not know the model
+};
+
+}  // namespace slipstream::bench

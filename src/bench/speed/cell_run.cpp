@@ -1,0 +1,315 @@
+#include "bench/speed/cell_run.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "base/format.h"
+#include "base/unique_fd.h"
+#include "engine/llama_log.h"
+#include "engine/memory/memory_forecast.h"
+#include "engine/model.h"
+#include "engine/sampling/vocabulary.h"
+
+namespace slipstream::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// As llama-bench has it: so many tokens of a prompt are computed at a time.
+constexpr int kStepTokens = 512;
+// Of libllama.
+constexpr std::uint32_t kSequencesMax = 256;
+// What share of a cell's time is filling its depth, for the progress bar alone.
+constexpr double kFillShare = 0.7;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double cpu_seconds() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+std::uint64_t resident_bytes() {
+  const Result<std::string> status = read_small_file("/proc/self/status");
+  constexpr std::string_view kField = "VmRSS:";
+  const std::size_t at = status ? status->find(kField) : std::string::npos;
+  if (at == std::string::npos) return 0;
+  return std::strtoull(status->c_str() + at + kField.size(), nullptr, 10) * 1024;
+}
+
+class Batch {
+ public:
+  explicit Batch(int n_tokens_max) : batch_(llama_batch_init(n_tokens_max, 0, 1)) {}
+  ~Batch() { llama_batch_free(batch_); }
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  void clear() { batch_.n_tokens = 0; }
+  void add(Token token, int position, SeqId sequence, bool wants_logits) {
+    const int i = batch_.n_tokens++;
+    batch_.token[i] = token;
+    batch_.pos[i] = position;
+    batch_.n_seq_id[i] = 1;
+    batch_.seq_id[i][0] = sequence;
+    batch_.logits[i] = static_cast<std::int8_t>(wants_logits);
+  }
+  [[nodiscard]] int size() const { return batch_.n_tokens; }
+  [[nodiscard]] Result<void> decode(llama_context* context) const {
+    const int code = llama_decode(context, batch_);
+    llama_synchronize(context);
+    if (code == 0) return {};
+    return fail(Code::kUnsupported, format_text("libllama could not compute a batch (code {}): {}",
+                                                code, take_llama_complaint()));
+  }
+
+ private:
+  llama_batch batch_;
+};
+
+class CellRun {
+ public:
+  CellRun(const CellTask& task, Model model, std::vector<Token> text,
+          const std::function<void(double)>& on_progress)
+      : task_(task),
+        model_(std::move(model)),
+        text_(std::move(text)),
+        on_progress_(on_progress),
+        batch_(kStepTokens) {}
+
+  Result<CellFigures> run() {
+    CellFigures figures;
+    Result<void> done = fill(figures);
+    if (done) done = warm_up();
+    if (done) done = prefill(figures);
+    if (done) done = rewind();
+    if (done) done = decode(figures);
+    if (!done) return std::unexpected(done.error());
+    figures.rss_bytes = resident_bytes();
+    return figures;
+  }
+
+ private:
+  [[nodiscard]] llama_memory_t memory() const { return llama_get_memory(model_.context()); }
+  // Of the text that all share up to the depth, and then of a sequence's own. A short text comes
+  // round again.
+  [[nodiscard]] Token token_at(int position, int sequence) const {
+    const int stride = task_.n_prompt + task_.n_tokens;
+    const auto place = static_cast<std::size_t>(position) +
+                       (position < task_.cell.depth ? 0
+                                                    : static_cast<std::size_t>(sequence) *
+                                                          static_cast<std::size_t>(stride));
+    return text_[place % text_.size()];
+  }
+  [[nodiscard]] std::filesystem::path state_path() const {
+    std::string name = task_.cell.kv;
+    for (char& c : name) {
+      if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+    }
+    return task_.states / format_text("{}-{}.state", name, task_.cell.depth);
+  }
+
+  // --- the depth
+
+  Result<void> fill(CellFigures& figures) {
+    if (task_.cell.depth == 0) return {};
+    if (restore()) return share();
+    const Clock::time_point start = Clock::now();
+    for (int position = 0; position < task_.cell.depth;) {
+      batch_.clear();
+      const int end = std::min(position + kStepTokens, task_.cell.depth);
+      for (; position < end; ++position) {
+        batch_.add(token_at(position, 0), position, 0, position + 1 == task_.cell.depth);
+      }
+      if (const Result<void> done = batch_.decode(model_.context()); !done) return done;
+      on_progress_(kFillShare * position / task_.cell.depth);
+    }
+    figures.fill_seconds = seconds_since(start);
+    if (const Result<void> kept = keep(); !kept) return kept;
+    return share();
+  }
+
+  // Under another name first: a process that is killed leaves no half of a state.
+  Result<void> keep() {
+    std::vector<std::uint8_t> state(llama_state_seq_get_size(model_.context(), 0));
+    state.resize(llama_state_seq_get_data(model_.context(), state.data(), state.size(), 0));
+    const std::filesystem::path partial = state_path().string() + ".partial";
+    std::ofstream file(partial, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(state.data()), std::ssize(state));
+    file.close();
+    std::error_code error;
+    if (file) std::filesystem::rename(partial, state_path(), error);
+    if (!file || error) {
+      return fail(Code::kIo, format_text("cannot keep {} tokens of depth in {}: is the disk full?",
+                                         task_.cell.depth, task_.states.string()));
+    }
+    return {};
+  }
+
+  // False where nothing is kept, or libllama does not take it: then the depth is computed.
+  bool restore() {
+    std::ifstream file(state_path(), std::ios::binary | std::ios::ate);
+    if (!file) return false;
+    std::vector<std::uint8_t> state(static_cast<std::size_t>(file.tellg()));
+    file.seekg(0);
+    file.read(reinterpret_cast<char*>(state.data()), std::ssize(state));
+    set_streams(state, static_cast<std::uint32_t>(task_.cell.n_sequences));
+    llama_memory_clear(memory(), false);
+    return file && llama_state_seq_set_data(model_.context(), state.data(), state.size(), 0) > 0;
+  }
+
+  // libllama gives every sequence a stream of cells, and takes a sequence's state only if it was
+  // saved with as many. Their number comes after two words of its own, then the cells of each
+  // stream. Sequence 0's has cells; the others none, which is a word each at the end.
+  static void set_streams(std::vector<std::uint8_t>& state, std::uint32_t n_streams) {
+    constexpr std::size_t kNumberAt = 2 * sizeof(std::uint32_t);
+    std::uint32_t n_before = 0;
+    if (state.size() < kNumberAt + sizeof(n_before)) return;
+    std::memcpy(&n_before, state.data() + kNumberAt, sizeof(n_before));
+    if (n_before == 0 || n_before > kSequencesMax) return;  // libllama will refuse it
+    std::memcpy(state.data() + kNumberAt, &n_streams, sizeof(n_streams));
+    const std::size_t n_bytes = state.size() - (n_before - 1) * sizeof(std::uint32_t);
+    state.resize(n_bytes + (n_streams - 1) * sizeof(std::uint32_t), 0);
+  }
+
+  Result<void> share() {
+    for (SeqId sequence = 1; sequence < task_.cell.n_sequences; ++sequence) {
+      llama_memory_seq_cp(memory(), 0, sequence, -1, -1);
+    }
+    return {};
+  }
+
+  // Back to the depth. A recurrent state cannot be cut and is restored instead.
+  Result<void> rewind() {
+    bool was_cut = true;
+    for (SeqId sequence = 0; sequence < task_.cell.n_sequences; ++sequence) {
+      was_cut = llama_memory_seq_rm(memory(), sequence, task_.cell.depth, -1) && was_cut;
+    }
+    if (was_cut) return {};
+    llama_memory_clear(memory(), false);
+    if (task_.cell.depth == 0) return {};
+    if (restore()) return share();
+    return fail(Code::kUnsupported, format_text("the depth kept in {} cannot be restored: {}",
+                                                state_path().string(), take_llama_complaint()));
+  }
+
+  // --- what counts
+
+  Result<void> step(int position) {
+    batch_.clear();
+    for (SeqId sequence = 0; sequence < task_.cell.n_sequences; ++sequence) {
+      batch_.add(token_at(position, sequence), position, sequence, true);
+    }
+    return batch_.decode(model_.context());
+  }
+
+  Result<void> warm_up() {
+    if (const Result<void> done = step(task_.cell.depth); !done) return done;
+    return rewind();
+  }
+
+  Result<void> prefill(CellFigures& figures) {
+    const int n_each = std::max(1, task_.n_prompt / task_.cell.n_sequences);
+    const int end = task_.cell.depth + n_each;
+    const Clock::time_point start = Clock::now();
+    batch_.clear();
+    for (SeqId sequence = 0; sequence < task_.cell.n_sequences; ++sequence) {
+      for (int position = task_.cell.depth; position < end; ++position) {
+        batch_.add(token_at(position, sequence), position, sequence, position + 1 == end);
+        if (batch_.size() < kStepTokens) continue;
+        if (const Result<void> done = batch_.decode(model_.context()); !done) return done;
+        batch_.clear();
+      }
+    }
+    if (batch_.size() > 0) {
+      if (const Result<void> done = batch_.decode(model_.context()); !done) return done;
+    }
+    figures.prefill_tokens_per_s = n_each * task_.cell.n_sequences / seconds_since(start);
+    on_progress_(kFillShare + 0.1);
+    return {};
+  }
+
+  Result<void> decode(CellFigures& figures) {
+    const double cpu_before = cpu_seconds();
+    const Clock::time_point start = Clock::now();
+    for (int i = 0; i < task_.n_tokens; ++i) {
+      const Clock::time_point step_start = Clock::now();
+      if (const Result<void> done = step(task_.cell.depth + i); !done) return done;
+      figures.step_ms.push_back(seconds_since(step_start) * 1e3);
+      on_progress_(kFillShare + 0.1 + (0.9 - kFillShare) * (i + 1) / task_.n_tokens);
+    }
+    const double seconds = seconds_since(start);
+    figures.decode_tokens_per_s = task_.n_tokens * task_.cell.n_sequences / seconds;
+    figures.cpu_share = (cpu_seconds() - cpu_before) / (seconds * task_.n_threads);
+    return {};
+  }
+
+  const CellTask& task_;
+  Model model_;
+  std::vector<Token> text_;
+  const std::function<void(double)>& on_progress_;
+  Batch batch_;
+};
+
+Result<std::vector<Token>> read_tokens(const CellTask& task, const Model& model) {
+  std::ifstream file(task.text, std::ios::binary);
+  if (!file) return fail_errno(errno, format_text("cannot open {}", task.text.string()));
+  const std::string text{std::istreambuf_iterator(file), std::istreambuf_iterator<char>()};
+  const Result<Vocabulary> vocabulary = Vocabulary::create(model.model());
+  if (!vocabulary) return std::unexpected(vocabulary.error());
+  Result<std::vector<Token>> tokens = vocabulary->tokenize(text, true, false);
+  if (tokens && tokens->empty()) {
+    return fail(Code::kInvalidArgument, format_text("{} has no text", task.text.string()));
+  }
+  return tokens;
+}
+
+std::uint64_t forecast_kv_bytes(const CellTask& task, int n_cells) {
+  const Result<KvScheme> scheme = parse_kv_scheme(task.cell.kv);
+  if (!scheme) return 0;
+  const Result<MemoryForecast> memory =
+      forecast(task.model, *scheme, {.n_ctx = n_cells, .n_sequences_max = task.cell.n_sequences});
+  return memory ? memory->kv_bytes : 0;
+}
+
+}  // namespace
+
+Result<CellFigures> run_cell(const CellTask& task, const std::function<void(double)>& on_progress) {
+  constexpr int kCellsOfBlock = 256;  // libllama's own rounding
+  const Cell& cell = task.cell;
+  const int n_behind = std::max(task.n_prompt / cell.n_sequences + 1, task.n_tokens);
+  const int n_each = (cell.depth + n_behind + kCellsOfBlock - 1) / kCellsOfBlock * kCellsOfBlock;
+  Result<Model> model = Model::load({.path = task.model,
+                                     .kv = cell.kv,
+                                     .plugin = task.plugin,
+                                     .n_cells = n_each * cell.n_sequences,
+                                     .n_sequences_max = cell.n_sequences,
+                                     .n_step_tokens_max = kStepTokens,
+                                     .n_outputs_max = cell.n_sequences,
+                                     .n_threads = task.n_threads,
+                                     .shares_cells = false,
+                                     .on_progress = {}});
+  if (!model) return std::unexpected(model.error());
+  Result<std::vector<Token>> text = read_tokens(task, *model);
+  if (!text) return std::unexpected(text.error());
+  const int n_cells = model->n_cells();
+  CellRun run(task, std::move(*model), std::move(*text), on_progress);
+  Result<CellFigures> figures = run.run();
+  if (figures) figures->kv_bytes = forecast_kv_bytes(task, n_cells);
+  return figures;
+}
+
+}  // namespace slipstream::bench

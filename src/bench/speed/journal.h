@@ -1,0 +1,58 @@
+// Journal: runs.jsonl, the measured turns of a benchmark, one line each, in the order they were
+// measured. The first line says what was measured, on what; a run that was interrupted goes on
+// where its journal ends, if that line is the same.
+//
+//   {"work": {"model": ..., "fingerprint": ..., "threads": 1, ...}, "machine": {...}}
+//   {"cell": {"kv": "turbo4", "depth": 8192, "sequences": 8}, "repeat": 0, "ended": "...",
+//    "load_average": 0.1, "figures": {...}}       or "error": "why not" instead of figures
+//
+// Threads: thread-compatible. Errors: kIo; kInvalidArgument where the file holds other work.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/speed/cell.h"
+#include "bench/speed/matrix.h"
+
+namespace slipstream::bench {
+
+struct TurnRecord {
+  Turn turn;
+  std::optional<CellFigures> figures;
+  std::string error;  // where there are none
+};
+
+struct RunHeader {
+  nlohmann::json work;     // what is measured: the same, or it is another run
+  nlohmann::json machine;  // where; the first run's stays
+};
+
+class Journal {
+ public:
+  [[nodiscard]] static Result<Journal> open(const std::filesystem::path& path,
+                                            const RunHeader& header);
+
+  [[nodiscard]] const RunHeader& header() const { return header_; }
+  [[nodiscard]] const std::vector<TurnRecord>& records() const { return records_; }
+  // Without those that failed: they are tried again.
+  [[nodiscard]] std::set<Turn> done() const;
+
+  [[nodiscard]] Result<void> add(TurnRecord record);
+
+ private:
+  Journal(RunHeader header, std::vector<TurnRecord> records, std::ofstream file)
+      : header_(std::move(header)), records_(std::move(records)), file_(std::move(file)) {}
+
+  RunHeader header_;
+  std::vector<TurnRecord> records_;
+  std::ofstream file_;
+};
+
+}  // namespace slipstream::bench

@@ -1,0 +1,36 @@
+// The speed matrix: which cells are measured, in which order.
+//
+// Depth by depth, so that what is kept of a depth can go when it is done. Within a depth a repeat
+// measures every cell once, schemes next to each other and beginning with another one each time:
+// what slows the machine for a while slows all of them alike.
+//
+// Threads: thread-safe. Errors: none.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "bench/speed/cell.h"
+
+namespace slipstream::bench {
+
+struct Matrix {
+  std::vector<std::string> kv;  // the first is what the others are compared with
+  std::vector<int> depths;
+  std::vector<int> n_sequences;
+  int n_repeats = 3;
+};
+
+struct Turn {
+  Cell cell;
+  int repeat = 0;
+  auto operator<=>(const Turn&) const = default;
+};
+
+[[nodiscard]] std::vector<Turn> plan_turns(const Matrix& matrix, const std::set<Turn>& done);
+
+// A guess at what a turn takes, in units of its own; for the time that is left. Whoever comes first
+// to a depth fills it.
+[[nodiscard]] double guess_cost(const Turn& turn, const Matrix& matrix);
+
+}  // namespace slipstream::bench

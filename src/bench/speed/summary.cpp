@@ -1,0 +1,92 @@
+#include "bench/speed/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace slipstream::bench {
+namespace {
+
+Ratio compare(const Spread& ours, const Spread& baseline, bool is_baseline) {
+  if (is_baseline) return {.value = 1, .verdict = Verdict::kBaseline};
+  if (baseline.median <= 0) return {};
+  const bool overlaps = ours.max >= baseline.min && ours.min <= baseline.max;
+  const double value = ours.median / baseline.median;
+  return {.value = value,
+          .verdict = overlaps ? Verdict::kSame : (value > 1 ? Verdict::kFaster : Verdict::kSlower)};
+}
+
+CellSummary summarise_cell(const Cell& cell, std::span<const TurnRecord> records) {
+  CellSummary summary;
+  summary.cell = cell;
+  std::vector<double> prefill;
+  std::vector<double> decode;
+  std::vector<double> steps;
+  std::vector<double> fills;
+  std::vector<double> resident;
+  summary.cpu_share_min = 1;
+  for (const TurnRecord& record : records) {
+    if (record.turn.cell.kv == cell.kv && record.turn.cell.depth == cell.depth && record.figures &&
+        record.figures->fill_seconds > 0) {
+      fills.push_back(record.figures->fill_seconds);  // by whichever concurrency came first
+    }
+    if (record.turn.cell != cell) continue;
+    if (!record.figures) {
+      summary.error = record.error;
+      continue;
+    }
+    const CellFigures& figures = *record.figures;
+    prefill.push_back(figures.prefill_tokens_per_s);
+    decode.push_back(figures.decode_tokens_per_s);
+    steps.insert(steps.end(), figures.step_ms.begin(), figures.step_ms.end());
+    resident.push_back(static_cast<double>(figures.rss_bytes));
+    summary.kv_bytes = static_cast<double>(figures.kv_bytes);
+    summary.cpu_share_min = std::min(summary.cpu_share_min, figures.cpu_share);
+  }
+  summary.n_repeats = static_cast<int>(decode.size());
+  if (summary.n_repeats > 0) summary.error.clear();
+  summary.prefill = spread_of(prefill);
+  summary.decode = spread_of(decode);
+  summary.step_ms_p50 = percentile(steps, 0.5);
+  summary.step_ms_p99 = percentile(steps, 0.99);
+  summary.fill_seconds = percentile(fills, 0.5);
+  summary.rss_bytes = percentile(resident, 0.5);
+  return summary;
+}
+
+}  // namespace
+
+double percentile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(place));
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return std::lerp(values[below], values[above], place - std::floor(place));
+}
+
+Spread spread_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  const auto [min, max] = std::ranges::minmax(values);
+  return {.median = percentile(std::move(values), 0.5), .min = min, .max = max};
+}
+
+std::vector<CellSummary> summarise(const Matrix& matrix, std::span<const TurnRecord> records) {
+  std::vector<CellSummary> cells;
+  for (const int depth : matrix.depths) {
+    for (const int n_sequences : matrix.n_sequences) {
+      const std::size_t baseline = cells.size();
+      for (const std::string& kv : matrix.kv) {
+        cells.push_back(
+            summarise_cell({.kv = kv, .depth = depth, .n_sequences = n_sequences}, records));
+        CellSummary& cell = cells.back();
+        const bool is_baseline = cells.size() == baseline + 1;
+        cell.prefill_ratio = compare(cell.prefill, cells[baseline].prefill, is_baseline);
+        cell.decode_ratio = compare(cell.decode, cells[baseline].decode, is_baseline);
+      }
+    }
+  }
+  return cells;
+}
+
+}  // namespace slipstream::bench

@@ -1,0 +1,56 @@
+// What the repeats of each cell come to: medians with their range, beside the first scheme's at the
+// same depth and concurrency.
+//
+// Threads: thread-safe. Errors: none.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/speed/journal.h"
+
+namespace slipstream::bench {
+
+struct Spread {
+  double median = 0;
+  double min = 0;
+  double max = 0;
+};
+[[nodiscard]] Spread spread_of(std::vector<double> values);
+// The value below which `share` of them lie; between two neighbours in proportion. 0 of nothing.
+[[nodiscard]] double percentile(std::vector<double> values, double share);
+
+enum class Verdict {
+  kBaseline,
+  kFaster,
+  kSame,    // the ranges overlap: not a difference yet
+  kSlower,  // a loss, and printed as one
+};
+
+struct Ratio {
+  double value = 0;  // of medians; 0: nothing to compare with
+  Verdict verdict = Verdict::kSame;
+};
+
+struct CellSummary {
+  Cell cell;
+  int n_repeats = 0;  // 0: `error` says why
+  Spread prefill;     // tokens/s
+  Spread decode;
+  Ratio prefill_ratio;
+  Ratio decode_ratio;
+  double step_ms_p50 = 0;
+  double step_ms_p99 = 0;
+  double fill_seconds = 0;  // median of those that filled the depth; 0: none did
+  double rss_bytes = 0;
+  double kv_bytes = 0;
+  double cpu_share_min = 0;
+  std::string error;
+};
+
+// In the matrix's order.
+[[nodiscard]] std::vector<CellSummary> summarise(const Matrix& matrix,
+                                                 std::span<const TurnRecord> records);
+
+}  // namespace slipstream::bench

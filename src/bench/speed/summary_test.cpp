@@ -1,0 +1,71 @@
+#include "bench/speed/summary.h"
+
+#include <gtest/gtest.h>
+
+namespace slipstream::bench {
+namespace {
+
+const Matrix kMatrix{.kv = {"f16", "turbo4"}, .depths = {0}, .n_sequences = {1}, .n_repeats = 3};
+
+TurnRecord measured(const char* kv, int repeat, double decode) {
+  CellFigures figures;
+  figures.decode_tokens_per_s = decode;
+  figures.prefill_tokens_per_s = 10 * decode;
+  figures.step_ms = {1000 / decode};
+  figures.cpu_share = 1;
+  return {.turn = {.cell = {.kv = kv, .depth = 0, .n_sequences = 1}, .repeat = repeat},
+          .figures = figures,
+          .error = ""};
+}
+
+std::vector<CellSummary> compare(std::vector<double> stock, std::vector<double> ours) {
+  std::vector<TurnRecord> records;
+  for (std::size_t i = 0; i < stock.size(); ++i) {
+    records.push_back(measured("f16", static_cast<int>(i), stock[i]));
+    records.push_back(measured("turbo4", static_cast<int>(i), ours[i]));
+  }
+  return summarise(kMatrix, records);
+}
+
+TEST(Summary, PercentileLiesBetweenNeighbours) {
+  EXPECT_DOUBLE_EQ(percentile({4, 1, 3, 2}, 0.5), 2.5);
+  EXPECT_DOUBLE_EQ(percentile({4, 1, 3, 2}, 0), 1);
+  EXPECT_DOUBLE_EQ(percentile({4, 1, 3, 2}, 1), 4);
+  EXPECT_DOUBLE_EQ(percentile({}, 0.5), 0);
+}
+
+TEST(Summary, ComparesMediansWithTheBaseline) {
+  const std::vector<CellSummary> cells = compare({10, 30, 11}, {22, 20, 21});
+  EXPECT_DOUBLE_EQ(cells[0].decode.median, 11);
+  EXPECT_EQ(cells[0].decode_ratio.verdict, Verdict::kBaseline);
+  EXPECT_DOUBLE_EQ(cells[1].decode_ratio.value, 21.0 / 11);
+}
+
+TEST(Summary, OverlapIsNoDifference) {
+  EXPECT_EQ(compare({10, 30, 11}, {22, 20, 21})[1].decode_ratio.verdict, Verdict::kSame);
+  EXPECT_EQ(compare({10, 12, 11}, {22, 20, 21})[1].decode_ratio.verdict, Verdict::kFaster);
+  EXPECT_EQ(compare({22, 20, 21}, {10, 12, 11})[1].decode_ratio.verdict, Verdict::kSlower);
+}
+
+TEST(Summary, AFailedCellSaysWhy) {
+  const std::vector<TurnRecord> records = {
+      measured("f16", 0, 10),
+      {.turn = {.cell = {.kv = "turbo4", .depth = 0, .n_sequences = 1}, .repeat = 0},
+       .figures = {},
+       .error = "no room"}};
+  const std::vector<CellSummary> cells = summarise(kMatrix, records);
+  EXPECT_EQ(cells[1].n_repeats, 0);
+  EXPECT_EQ(cells[1].error, "no room");
+}
+
+TEST(Summary, AFailureThatWasTriedAgainIsForgotten) {
+  std::vector<TurnRecord> records = {
+      {.turn = {.cell = {.kv = "f16", .depth = 0, .n_sequences = 1}, .repeat = 0},
+       .figures = {},
+       .error = "no room"},
+      measured("f16", 0, 10)};
+  EXPECT_EQ(summarise(kMatrix, records)[0].error, "");
+}
+
+}  // namespace
+}  // namespace slipstream::bench

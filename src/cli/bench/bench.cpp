@@ -1,0 +1,192 @@
+#include "cli/bench/bench.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "bench/quality/plain_text.h"
+#include "bench/report/speed_report.h"
+#include "bench/report/speed_table.h"
+#include "bench/speed/cell_json.h"
+#include "bench/speed/cell_run.h"
+#include "bench/speed/run_matrix.h"
+#include "cli/plugin_path.h"
+#include "cli/progress.h"
+#include "cli/run_facts.h"
+#include "engine/memory/kv_scheme.h"
+#include "engine/model.h"
+
+namespace slipstream::bench {
+namespace {
+
+using nlohmann::json;
+
+// "512", "8k", "1.5k"
+Result<int> parse_depth(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view rest(end, text.data() + text.size());
+  const bool is_thousands = rest == "k" || rest == "K";
+  const double depth = is_thousands ? number * 1024 : number;
+  if (error != std::errc{} || (!rest.empty() && !is_thousands) || depth < 0 || depth > 1 << 24) {
+    return fail(Code::kInvalidArgument,
+                format_text("--depth: {} is no number of tokens such as 0, 512 or 8k", text));
+  }
+  return static_cast<int>(depth);
+}
+
+Result<Matrix> read_matrix(const Options& options) {
+  Matrix matrix{.kv = {"f16"},
+                .depths = {},
+                .n_sequences = options.n_sequences,
+                .n_repeats = options.n_repeats};
+  for (const std::string& kv : options.kv) {
+    if (const Result<KvScheme> scheme = parse_kv_scheme(kv); !scheme) {
+      return std::unexpected(scheme.error());
+    }
+    if (!std::ranges::contains(matrix.kv, kv)) matrix.kv.push_back(kv);
+  }
+  for (const std::string& text : options.depths) {
+    const Result<int> depth = parse_depth(text);
+    if (!depth) return std::unexpected(depth.error());
+    if (!std::ranges::contains(matrix.depths, *depth)) matrix.depths.push_back(*depth);
+  }
+  return matrix;
+}
+
+Result<std::filesystem::path> plugin_for(const Matrix& matrix) {
+  const bool is_needed =
+      std::ranges::any_of(matrix.kv, [](const std::string& kv) { return kv.starts_with("turbo"); });
+  if (!is_needed) return std::filesystem::path();
+  return find_turbo_plugin();
+}
+
+Result<void> write_file(const std::filesystem::path& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) return fail_errno(errno, format_text("cannot write {}", path.string()));
+  return {};
+}
+
+// A text of ours unless one was named; where the cells' processes find it.
+Result<std::filesystem::path> text_for(const Options& options, const std::filesystem::path& to) {
+  if (!options.text.empty()) return std::filesystem::path(options.text);
+  constexpr std::size_t kBytes = std::size_t{1} << 20;
+  std::filesystem::path path = to / "text.txt";
+  const Result<void> written = write_file(path, quality::plain_text(kBytes));
+  if (!written) return std::unexpected(written.error());
+  return path;
+}
+
+// quality.json of `slipstream eval --out` into the same directory; nothing if it is not there.
+std::vector<QualityPoint> read_quality(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  const json quality = json::parse(file, nullptr, false);
+  std::vector<QualityPoint> points;
+  if (!quality.is_object()) return points;
+  (void)quality;
+  return points;
+}
+
+Result<void> write_reports(const std::filesystem::path& directory, const SpeedReport& report) {
+  for (const auto& [name, text] : {std::pair{"speed.csv", csv_table(report.cells)},
+                                   std::pair{"report.md", markdown_report(report)},
+                                   std::pair{"report.html", html_report(report)}}) {
+    if (const Result<void> written = write_file(directory / name, text); !written) return written;
+  }
+  return {};
+}
+
+Result<int> try_run(const Options& options) {
+  const Result<Matrix> matrix = read_matrix(options);
+  if (!matrix) return std::unexpected(matrix.error());
+  const Result<std::filesystem::path> plugin = plugin_for(*matrix);
+  if (!plugin) return std::unexpected(plugin.error());
+  Result<json> work = describe_model(options.model);
+  if (!work) return std::unexpected(work.error());
+  const int n_threads = threads_to_use(options.n_threads);
+  work->update({{"threads", n_threads},
+                {"prompt tokens", options.n_prompt},
+                {"decoded tokens", options.n_tokens},
+                {"text", options.text.empty() ? "built in" : options.text}});
+
+  std::filesystem::path directory = options.directory;
+  if (directory.empty()) {
+    directory = format_text("bench-{}", std::filesystem::path(options.model).stem().string());
+  }
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  const Result<std::filesystem::path> text = text_for(options, directory);
+  if (!text) return std::unexpected(text.error());
+  Result<Journal> journal =
+      Journal::open(directory / "runs.jsonl", {.work = *work, .machine = describe_machine()});
+  if (!journal) return std::unexpected(journal.error());
+  if (const std::size_t n = journal->done().size(); n > 0) {
+    std::fprintf(stderr, "%zu measurements are in %s already; going on from there\n", n,
+                 (directory / "runs.jsonl").c_str());
+  }
+
+  {
+    Progress progress("measuring");
+    const Result<void> measured = run_matrix(
+        *matrix,
+        {.cell = {},
+         .model = options.model,
+         .plugin = *plugin,
+         .text = *text,
+         .states = directory / "states",
+         .n_threads = n_threads,
+         .n_prompt = options.n_prompt,
+         .n_tokens = options.n_tokens},
+        {.command = {"/proc/self/exe", "bench-cell"}, .log = directory / "cells.log"}, *journal,
+        [&](const MatrixProgress& now) {
+          progress.rename(format_text("{} at {}, {} together, repeat {}", now.turn->cell.kv,
+                                      depth_text(now.turn->cell.depth), now.turn->cell.n_sequences,
+                                      now.turn->repeat + 1));
+          progress.show(now.done);
+        });
+    if (!measured) return std::unexpected(measured.error());
+  }
+
+  const SpeedReport report{.header = journal->header(),
+                           .matrix = *matrix,
+                           .cells = summarise(*matrix, journal->records()),
+                           .quality = read_quality(directory / "quality.json")};
+  if (const Result<void> written = write_reports(directory, report); !written) {
+    return std::unexpected(written.error());
+  }
+  std::printf("%s\n%s: report.html, report.md, speed.csv, runs.jsonl\n",
+              terminal_table(report.cells).c_str(), directory.c_str());
+  const bool has_all =
+      std::ranges::all_of(report.cells, [](const CellSummary& cell) { return cell.n_repeats > 0; });
+  return has_all ? 0 : 1;
+}
+
+}  // namespace
+
+int run(const Options& options) {
+  const Result<int> status = try_run(options);
+  if (status) return *status;
+  std::fprintf(stderr, "slipstream bench: %s\n", status.error().message.c_str());
+  return 1;
+}
+
+int run_cell_process() {
+  log::set_level(log::Level::kWarn);
+  return answer_parent(
+      [](const json& task, const std::function<void(double)>& on_progress) -> Result<json> {
+        const Result<CellFigures> figures = run_cell(task.get<CellTask>(), on_progress);
+        if (!figures) return std::unexpected(figures.error());
+        return json(*figures);
+      });
+}
+
+}  // namespace slipstream::bench

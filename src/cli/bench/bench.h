@@ -1,0 +1,30 @@
+// `slipstream bench MODEL`: the speed of KV schemes by depth and concurrency, against stock
+// llama.cpp in the same run. The table goes to standard output, progress to standard error,
+// everything into a directory: runs.jsonl, speed.csv, report.md, report.html.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace slipstream::bench {
+
+struct Options {
+  std::string model;
+  std::vector<std::string> kv = {"f16", "q8_0", "q4_0", "turbo8v4", "turbo4", "turbo3"};
+  std::vector<std::string> depths = {"0", "1k", "8k"};
+  std::vector<int> n_sequences = {1, 8};
+  int n_repeats = 3;
+  int n_threads = 0;  // 0: one per core
+  int n_prompt = 512;
+  int n_tokens = 32;
+  std::string text;       // empty: built in
+  std::string directory;  // empty: named after the model
+};
+
+// Exit statuses: 0; 1 where a cell or all could not be measured.
+int run(const Options& options);
+
+// The process of one cell: its task on standard input (bench/child.h).
+int run_cell_process();
+
+}  // namespace slipstream::bench
