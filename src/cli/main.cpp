@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "cli/bench/bench.h"
+#include "cli/bench/server_load.h"
 #include "cli/doctor/doctor.h"
 #include "cli/run/run.h"
 #include "cli/serve/serve.h"
@@ -166,12 +167,13 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
   return serve;
 }
 
-CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options) {
+CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
+                    slipstream::bench::ServerLoadOptions& load) {
   CLI::App* bench = app.add_subcommand("bench",
                                        "Measure the speed of KV schemes by depth and concurrency, "
                                        "against stock llama.cpp in the same "
                                        "run; goes on where it was interrupted");
-  bench->add_option("model", options.model, "A GGUF file")->required()->type_name("MODEL");
+  CLI::Option* model = bench->add_option("model", options.model, "A GGUF file")->type_name("MODEL");
   bench->add_option("--kv", options.kv, "The schemes; f16 is always measured, for comparison")
       ->delimiter(',')
       ->capture_default_str();
@@ -201,7 +203,43 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options) {
       ->type_name("FILE");
   bench->add_option("--out", options.directory, "Where reports go (default: bench-MODEL)")
       ->type_name("DIR");
+  CLI::Option* server =
+      bench
+          ->add_option("--server", load.url,
+                       "Measure this server instead, any that speaks OpenAI's API: latencies under "
+                       "--concurrency clients, such as http://127.0.0.1:8080")
+          ->type_name("URL")
+          ->excludes(model);
+  bench->add_option("--model-name", load.model, "Which of the server's models (default: its first)")
+      ->needs(server);
+  bench->add_option("--api-key", load.api_key, "For the server")
+      ->envname("SLIPSTREAM_API_KEY")
+      ->needs(server);
+  bench
+      ->add_option("--requests", load.n_requests,
+                   "Requests at each concurrency (default: four per client, at least 16)")
+      ->check(CLI::PositiveNumber)
+      ->needs(server);
+  bench
+      ->add_option("--goodput", load.limits,
+                   "Count answers within these limits, in milliseconds: ttft=500,tpot=50,e2e=10000")
+      ->needs(server);
   return bench;
+}
+
+int run_bench(const slipstream::bench::Options& options,
+              slipstream::bench::ServerLoadOptions& load) {
+  if (load.url.empty() && options.model.empty()) {
+    std::fputs("slipstream bench: name a GGUF file, or a server with --server\n", stderr);
+    return kUsageError;
+  }
+  if (load.url.empty()) return slipstream::bench::run(options);
+  load.n_clients = options.n_sequences;
+  load.n_prompt = options.n_prompt;
+  load.n_tokens = options.n_tokens;
+  load.text = options.text;
+  load.directory = options.directory;
+  return slipstream::bench::run(load);
 }
 
 int run(int argc, char** argv) {
@@ -231,7 +269,8 @@ int run(int argc, char** argv) {
   slipstream::serve::Options serve_options;
   const CLI::App* serve_command = add_serve(app, serve_options);
   slipstream::bench::Options bench_options;
-  const CLI::App* bench_command = add_bench(app, bench_options);
+  slipstream::bench::ServerLoadOptions load_options;
+  const CLI::App* bench_command = add_bench(app, bench_options, load_options);
   const CLI::App* bench_cell =
       app.add_subcommand("bench-cell", "One cell, for bench itself")->group("");  // not in --help
 
@@ -243,7 +282,7 @@ int run(int argc, char** argv) {
   if (doctor->parsed()) return slipstream::doctor::run(doctor_options);
   if (run_command->parsed()) return slipstream::run::run(run_options);
   if (serve_command->parsed()) return slipstream::serve::serve(serve_options);
-  if (bench_command->parsed()) return slipstream::bench::run(bench_options);
+  if (bench_command->parsed()) return run_bench(bench_options, load_options);
   if (bench_cell->parsed()) return slipstream::bench::run_cell_process();
   std::fputs(app.help().c_str(), stderr);
   return kUsageError;

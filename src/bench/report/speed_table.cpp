@@ -1,67 +1,36 @@
 #include "bench/report/speed_table.h"
 
 #include <algorithm>
-#include <array>
-#include <vector>
+#include <utility>
 
 #include "base/format.h"
 #include "base/format_bytes.h"
+#include "bench/report/text_table.h"
 
 namespace slipstream::bench {
 namespace {
 
-constexpr std::array kColumns = {"KV",           "depth",         "sequences", "decode tok/s",
-                                 "to f16",       "prefill tok/s", "to f16",    "step ms p50 / p99",
-                                 "depth filled", "KV cache"};
-using Row = std::array<std::string, kColumns.size()>;
-
-Row row_of(const CellSummary& cell) {
-  Row row = {cell.cell.kv, depth_text(cell.cell.depth), format_text("{}", cell.cell.n_sequences)};
-  if (cell.n_repeats == 0) {
-    row[3] = "failed";
-    return row;
-  }
-  row[3] = format_text("{:.2f}", cell.decode.median);
-  row[4] = ratio_text(cell.decode_ratio);
-  row[5] = format_text("{:.1f}", cell.prefill.median);
-  row[6] = ratio_text(cell.prefill_ratio);
-  row[7] = format_text("{:.0f} / {:.0f}", cell.step_ms_p50, cell.step_ms_p99);
-  if (cell.fill_seconds > 0) row[8] = format_text("{:.1f} s", cell.fill_seconds);
-  if (cell.kv_bytes > 0) row[9] = format_bytes(static_cast<std::uint64_t>(cell.kv_bytes));
-  return row;
-}
-
-std::vector<Row> rows_of(std::span<const CellSummary> cells) {
-  Row head;
-  std::ranges::copy(kColumns, head.begin());
-  std::vector<Row> rows = {head};
-  for (const CellSummary& cell : cells) rows.push_back(row_of(cell));
-  return rows;
-}
-
-// All columns but the first are numbers: flush right.
-std::string draw(std::span<const Row> rows, std::string_view between, bool has_rule,
-                 std::string_view edge) {
-  std::array<std::size_t, kColumns.size()> width = {};
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    text += edge;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i > 0) text += between;
-      const std::string padding(width[i] - row[i].size(), ' ');
-      text += i == 0 ? row[i] + padding : padding + row[i];
+TextTable table_of(std::span<const CellSummary> cells) {
+  TextTable table({"KV", "depth", "sequences", "decode tok/s", "to f16", "prefill tok/s", "to f16",
+                   "step ms p50 / p99", "depth filled", "KV cache"});
+  for (const CellSummary& cell : cells) {
+    TextTable::Row row = {cell.cell.kv, depth_text(cell.cell.depth),
+                          format_text("{}", cell.cell.n_sequences)};
+    if (cell.n_repeats == 0) {
+      row.emplace_back("failed");
+    } else {
+      row.push_back(format_text("{:.2f}", cell.decode.median));
+      row.push_back(ratio_text(cell.decode_ratio));
+      row.push_back(format_text("{:.1f}", cell.prefill.median));
+      row.push_back(ratio_text(cell.prefill_ratio));
+      row.push_back(format_text("{:.0f} / {:.0f}", cell.step_ms_p50, cell.step_ms_p99));
+      row.push_back(cell.fill_seconds > 0 ? format_text("{:.1f} s", cell.fill_seconds) : "");
+      row.push_back(cell.kv_bytes > 0 ? format_bytes(static_cast<std::uint64_t>(cell.kv_bytes))
+                                      : "");
     }
-    text += edge.empty() ? "\n" : " |\n";
-    if (has_rule && &row == &rows.front()) {
-      text += "|---|";
-      for (std::size_t i = 1; i < row.size(); ++i) text += "---:|";
-      text += "\n";
-    }
+    table.add(std::move(row));
   }
-  return text;
+  return table;
 }
 
 }  // namespace
@@ -81,7 +50,7 @@ std::string depth_text(int depth) {
 }
 
 std::string terminal_table(std::span<const CellSummary> cells) {
-  std::string text = draw(rows_of(cells), "  ", false, "");
+  std::string text = table_of(cells).plain();
   for (const CellSummary& cell : cells) {
     if (cell.n_repeats == 0) {
       text += format_text("{} at {}, {} together: {}\n", cell.cell.kv, depth_text(cell.cell.depth),
@@ -92,7 +61,7 @@ std::string terminal_table(std::span<const CellSummary> cells) {
 }
 
 std::string markdown_table(std::span<const CellSummary> cells) {
-  return draw(rows_of(cells), " | ", true, "| ");
+  return table_of(cells).markdown();
 }
 
 std::string csv_table(std::span<const CellSummary> cells) {

@@ -1,0 +1,32 @@
+// TextTable: rows under a head, for a terminal or as Markdown. The first column stands left,
+// numbers right.
+//
+// Threads: thread-compatible. Errors: none.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace slipstream::bench {
+
+class TextTable {
+ public:
+  using Row = std::vector<std::string>;
+
+  explicit TextTable(Row head) : rows_{std::move(head)} {}
+  // As wide as the head; a shorter row is filled up.
+  void add(Row row);
+
+  [[nodiscard]] std::string plain() const;
+  [[nodiscard]] std::string markdown() const;
+
+ private:
+  [[nodiscard]] std::string line(const Row& row, std::string_view between) const;
+  [[nodiscard]] std::vector<std::size_t> widths() const;
+
+  std::vector<Row> rows_;
+};
+
+}  // namespace slipstream::bench

@@ -1,0 +1,149 @@
+"""slipstream bench: the matrix, its journal and reports, and the load on a server, ours and stock.
+
+Environment: SLIPSTREAM_BIN, the built program, and what tests/contract/stock.py wants.
+"""
+
+import csv
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "contract"), str(ROOT / "tests" / "server")]
+import stock  # noqa: E402
+from serving import Serving  # noqa: E402
+
+PROGRAM = os.environ["SLIPSTREAM_BIN"]
+MODEL = ROOT / "tests" / "fixtures" / "needle-4m.gguf"
+SMALL = ["--kv", "q8_0,turbo4", "--depth", "0,300", "--concurrency", "1,3", "--repeats", "1", "-n", "4",
+         "--prompt", "48", "-t", "1"]
+CELLS = 3 * 2 * 2  # f16 is always there
+
+
+def bench(*arguments, **options):
+    return subprocess.run([PROGRAM, "bench", *map(str, arguments)], capture_output=True, text=True,
+                          check=False, **options)
+
+
+class Matrix(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = pathlib.Path(folder.name) / "out"
+
+    def journal(self):
+        lines = [json.loads(line) for line in (self.out / "runs.jsonl").read_text().splitlines()]
+        return lines[0], lines[1:]
+
+    def test_every_cell_is_measured_and_reported(self):
+        result = bench(MODEL, *SMALL, "--out", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        header, turns = self.journal()
+        self.assertEqual(header["work"]["model"], "needle-4m.gguf")
+        self.assertEqual(len(turns), CELLS)
+        for turn in turns:
+            figures = turn["figures"]
+            self.assertGreater(figures["decode_tokens_per_s"], 0)
+            self.assertGreater(figures["prefill_tokens_per_s"], 0)
+            self.assertEqual(len(figures["step_ms"]), 4)
+        rows = list(csv.DictReader((self.out / "speed.csv").open()))
+        self.assertEqual(len(rows), CELLS)
+        self.assertEqual({row["decode_ratio"] for row in rows if row["kv"] == "f16"}, {"1"})
+        self.assertIn("<svg", (self.out / "report.html").read_text())
+        self.assertIn("turbo4", (self.out / "report.md").read_text())
+        self.assertFalse((self.out / "states").exists(), "kept depths are removed")
+
+    def test_a_depth_is_computed_once_and_shared(self):
+        self.assertEqual(bench(MODEL, *SMALL, "--out", self.out).returncode, 0)
+        filled = [(turn["cell"]["kv"], turn["cell"]["sequences"]) for turn in self.journal()[1]
+                  if turn["figures"]["fill_seconds"] > 0]
+        self.assertEqual(sorted(filled), [("f16", 1), ("q8_0", 1), ("turbo4", 1)])
+
+    def test_a_compressed_cache_is_smaller(self):
+        self.assertEqual(bench(MODEL, *SMALL, "--out", self.out).returncode, 0)
+        bytes_of = {turn["cell"]["kv"]: turn["figures"]["kv_bytes"] for turn in self.journal()[1]}
+        self.assertGreater(bytes_of["f16"] / bytes_of["turbo4"], 3.5)
+
+    def test_goes_on_after_a_kill(self):
+        process = subprocess.Popen([PROGRAM, "bench", str(MODEL), *SMALL, "--out", str(self.out)],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   start_new_session=True)
+        journal = self.out / "runs.jsonl"
+        while not journal.exists() or len(journal.read_text().splitlines()) < 5:
+            self.assertIsNone(process.poll(), "it was over before it could be killed")
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        n_before = len(self.journal()[1])
+        self.assertLess(n_before, CELLS)
+        before = journal.read_text()
+        result = bench(MODEL, *SMALL, "--out", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("going on from there", result.stderr)
+        self.assertTrue(journal.read_text().startswith(before), "nothing is measured again")
+        self.assertEqual(len(self.journal()[1]), CELLS)
+
+    def test_other_work_in_the_same_directory_is_refused(self):
+        self.assertEqual(bench(MODEL, *SMALL, "--out", self.out).returncode, 0)
+        result = bench(MODEL, *SMALL, "--tokens", "5", "--out", self.out)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("--out", result.stderr)
+
+    def test_a_cell_that_fails_is_told_and_the_others_are_measured(self):
+        # Heads of 80: no cache of stock's q8_0, in blocks of 32.
+        result = bench(stock.model("stablelm"), "--kv", "q8_0,turbo4", "--depth", "0", "--concurrency", "1",
+                       "--repeats", "1", "-n", "2", "--prompt", "8", "-t", "1", "--out", self.out)
+        self.assertEqual(result.returncode, 1)
+        errors = [turn for turn in self.journal()[1] if "error" in turn]
+        self.assertEqual([turn["cell"]["kv"] for turn in errors], ["q8_0"])
+        self.assertEqual(len(self.journal()[1]), 3)
+        self.assertIn("failed", result.stdout)
+        self.assertIn("no context of", result.stdout)
+
+    def test_a_wrong_command_line_says_what_to_write(self):
+        for arguments, expected in ((["--kv", "turbo9"], "turbo9"), (["--depth", "8x"], "8k")):
+            result = bench(MODEL, *arguments, "--out", self.out)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(expected, result.stderr)
+        self.assertEqual(bench().returncode, 2)
+
+
+class ServerLoad(unittest.TestCase):
+    def measure(self, url):
+        with tempfile.TemporaryDirectory() as out:
+            result = bench("--server", url, "--concurrency", "1,4", "--requests", "8", "-n", "8",
+                           "--prompt", "64", "--goodput", "ttft=60000,tpot=60000", "--out", out)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            lines = (pathlib.Path(out) / "requests.jsonl").read_text().splitlines()
+            traces = [json.loads(line) for line in lines]
+        self.assertEqual(len(traces), 16)
+        for trace in traces:
+            self.assertEqual(trace["error"], "")
+            self.assertEqual(trace["tokens"], 8)
+            self.assertGreater(trace["prompt_tokens"], 16)
+            self.assertEqual(trace["events_s"], sorted(trace["events_s"]))
+        self.assertRegex(result.stdout, r"\n4 +8 +0 ")
+
+    def test_our_server(self):
+        server = Serving()
+        self.addCleanup(server.stop)
+        self.measure(f"127.0.0.1:{server.port}")
+
+    def test_stock_server(self):
+        with stock.server(MODEL, "-np", "4") as server:
+            self.measure(server.url + "/")
+
+    def test_a_server_that_is_not_there(self):
+        result = bench("--server", "http://127.0.0.1:9", "--concurrency", "1")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("does not answer", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
