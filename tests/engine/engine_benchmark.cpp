@@ -34,6 +34,7 @@ struct Options {
   int n_tokens = 32;
   int n_depth = 1;
   int n_sequences = 8;
+  bool as_server = false;
   double seconds_max = 600;
   std::string disk;
 };
@@ -89,8 +90,12 @@ class Bench {
  private:
   void start() {
     const Options& options = options_;
-    const RunnerOptions runner{.n_sequences_max = options.n_sequences + 2, .n_prefixes_max = 16};
-    const int n_cells = scenario_cells();
+    RunnerOptions runner{.n_sequences_max = options.n_sequences + 2, .n_prefixes_max = 16};
+    int n_cells = scenario_cells();
+    if (options.as_server) {
+      runner = {.n_sequences_max = options.n_sequences};
+      n_cells = 4096;
+    }
     Result<Model> model = Model::load({.path = options.model,
                                        .kv = options.kv,
                                        .plugin = SLIPSTREAM_PLUGIN,
@@ -280,6 +285,8 @@ int main(int argc, char** argv) {
   app.add_option("--tokens", options.n_tokens);
   app.add_option("--depth", options.n_depth);
   app.add_option("--sequences", options.n_sequences);
+  app.add_flag("--as-server", options.as_server,
+               "With the cells and the prefixes that overhead.py gives the server");
   app.add_option("--seconds-max", options.seconds_max);
   app.add_option("--disk", options.disk);
   CLI11_PARSE(app, argc, argv);
