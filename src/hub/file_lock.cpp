@@ -1,0 +1,29 @@
+#include "hub/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+
+#include "base/format.h"
+
+namespace slipstream::hub {
+
+Result<std::optional<FileLock>> FileLock::try_lock(const std::filesystem::path& path) {
+  Result<UniqueFd> fd = open_file(path.string(), O_RDWR | O_CREAT);
+  if (!fd) return std::unexpected(std::move(fd.error()));
+  if (::flock(fd->get(), LOCK_EX | LOCK_NB) == 0) return FileLock(std::move(*fd));
+  if (errno == EWOULDBLOCK) return std::nullopt;
+  return fail_errno(errno, format_text("cannot lock {}", path.string()));
+}
+
+Result<FileLock> FileLock::lock(const std::filesystem::path& path) {
+  Result<UniqueFd> fd = open_file(path.string(), O_RDWR | O_CREAT);
+  if (!fd) return std::unexpected(std::move(fd.error()));
+  while (::flock(fd->get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return fail_errno(errno, format_text("cannot lock {}", path.string()));
+  }
+  return FileLock(std::move(*fd));
+}
+
+}  // namespace slipstream::hub

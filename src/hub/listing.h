@@ -1,0 +1,48 @@
+// RepoListing: what the hub says a repository holds, out of the answer of
+// GET /api/models/{org}/{repo}/revision/{revision}?blobs=true.
+//
+// Everything in it is the server's word: paths that could leave a directory, hashes and commits
+// that are none, and sizes that cannot be make the whole listing kCorrupt, for each would become a
+// name on this disk.
+//
+// Threads: immutable. Errors: kCorrupt.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace slipstream::hub {
+
+// How the content of a file is checked, and its name among the blobs of the cache.
+struct ContentHash {
+  // Large files have a SHA-256; those that are kept in git itself the SHA-1 that git gives a blob,
+  // which is of "blob SIZE\0" and the content.
+  enum class Kind { kSha256, kGitBlob };
+  Kind kind = Kind::kSha256;
+  std::string hex;  // lower case; empty: the hub does not say
+  bool operator==(const ContentHash&) const = default;
+};
+
+struct RemoteFile {
+  std::string path;  // within the repository, with '/'
+  std::uint64_t n_bytes = 0;
+  ContentHash hash;
+};
+
+struct RepoListing {
+  std::string commit;
+  std::vector<RemoteFile> files;
+};
+
+[[nodiscard]] Result<RepoListing> parse_listing(std::string_view json);
+
+// No absolute path, no "." or "..", no control characters or backslash, no part that is too long.
+[[nodiscard]] bool is_safe_path(std::string_view path);
+// A commit or a hash: 40 or 64 digits of lower-case hexadecimal.
+[[nodiscard]] bool is_hex_name(std::string_view text);
+
+}  // namespace slipstream::hub

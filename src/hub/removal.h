@@ -1,0 +1,34 @@
+// Removes installed models: their links in every snapshot, and the blobs that no other link needs.
+//
+// First a plan, for the user to agree to, then the deed. What other programs keep in the same
+// repository (a README, another quant) stays. Without a quant all models of the repository go, and
+// downloads of ours that were broken off.
+//
+// Threads: thread-safe. Errors: kNotFound if there is nothing of that name; kOverloaded while it is
+// being downloaded; as of the system calls.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "hub/cache_layout.h"
+#include "hub/model_name.h"
+
+namespace slipstream::hub {
+
+struct RemovalPlan {
+  std::vector<std::string> names;  // org/repo:quant
+  std::vector<std::filesystem::path> links;
+  std::vector<std::filesystem::path> blobs;  // and what is left of downloads
+  std::uint64_t freed_bytes = 0;             // on the disk
+};
+
+[[nodiscard]] Result<RemovalPlan> plan_removal(const std::filesystem::path& cache,
+                                               const ModelName& name);
+[[nodiscard]] Result<void> carry_out(const RemovalPlan& plan, const std::filesystem::path& cache,
+                                     const ModelName& name);
+
+}  // namespace slipstream::hub
