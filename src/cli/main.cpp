@@ -12,6 +12,10 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/server_load.h"
 #include "cli/doctor/doctor.h"
+#include "cli/hub/list.h"
+#include "cli/hub/pull.h"
+#include "cli/hub/rm.h"
+#include "cli/hub/show.h"
 #include "cli/run/run.h"
 #include "cli/serve/serve.h"
 #include "cli/version.h"
@@ -29,7 +33,9 @@ constexpr const char* kFooter =
     "  slipstream run MODEL.gguf -p \"Once upon a time\"\n"
     "  slipstream run MODEL.gguf -f book.txt --kv turbo4 --ctx 32768 -n 500\n"
     "  slipstream serve MODEL.gguf     OpenAI's API on http://127.0.0.1:8080/v1\n"
-    "  slipstream bench MODEL.gguf     how fast is each KV scheme here, against stock llama.cpp?\n";
+    "  slipstream bench MODEL.gguf     how fast is each KV scheme here, against stock llama.cpp?\n"
+    "  slipstream pull org/repo:Q4_K_M a model of huggingface.co; from then on org/repo:Q4_K_M is "
+    "a MODEL\n";
 
 void add_model_options(CLI::App& command, std::string& kv, int& n_context, int& n_threads) {
   command
@@ -77,7 +83,9 @@ void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv
 CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   CLI::App* run = app.add_subcommand(
       "run", "Continue a prompt with a model, without a server; the text goes to standard output");
-  run->add_option("model", options.model, "A GGUF file")->required()->type_name("MODEL");
+  run->add_option("model", options.model, "A GGUF file, or org/repo:quant of one that is installed")
+      ->required()
+      ->type_name("MODEL");
   CLI::Option* prompt = run->add_option("-p,--prompt", options.prompt, "What to continue");
   CLI::Option* file = run->add_option("-f,--file", options.prompt_file,
                                       "The same, from a file; - is standard input");
@@ -96,9 +104,56 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   return run;
 }
 
+CLI::App* add_pull(CLI::App& app, slipstream::pull::Options& options) {
+  CLI::App* pull = app.add_subcommand(
+      "pull", "Download a model from huggingface.co (or HF_ENDPOINT), verify and install it");
+  pull->add_option("model", options.model,
+                   "org/repo, or org/repo:quant; without a quant Q4_K_M, else Q8_0, else the first")
+      ->required()
+      ->type_name("ORG/REPO[:QUANT]");
+  pull->add_option("--connections", options.n_connections, "Parts that are downloaded at a time")
+      ->check(CLI::Range(1, 32))
+      ->capture_default_str();
+  pull->add_option("--retries", options.n_retries,
+                   "How often a part is tried again that gives nothing, before pull gives up")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  return pull;
+}
+
+CLI::App* add_list(CLI::App& app, slipstream::list::Options& options) {
+  CLI::App* list = app.add_subcommand("list", "Show the models that are installed");
+  list->add_flag("--paths", options.shows_paths, "Where each one is, instead of its files");
+  return list;
+}
+
+CLI::App* add_rm(CLI::App& app, slipstream::rm::Options& options) {
+  CLI::App* rm = app.add_subcommand("rm", "Remove an installed model");
+  rm->add_option("model", options.model, "org/repo:quant, or org/repo for all of its quants")
+      ->required()
+      ->type_name("ORG/REPO[:QUANT]");
+  rm->add_flag("-y,--yes", options.is_sure, "Do not ask");
+  return rm;
+}
+
+CLI::App* add_show(CLI::App& app, slipstream::show::Options& options) {
+  CLI::App* show = app.add_subcommand(
+      "show", "Say what a model is, and at which context and KV scheme it fits into memory");
+  show->add_option("model", options.model,
+                   "A GGUF file, or org/repo:quant of one that is installed")
+      ->required()
+      ->type_name("MODEL");
+  show->add_flag("--template", options.shows_template_only, "Print its chat template, whole");
+  return show;
+}
+
 CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
   CLI::App* serve = app.add_subcommand("serve", "Answer OpenAI's API with a model, until stopped");
-  serve->add_option("MODEL", options.model, "Loaded at once, and stays")->type_name("GGUF");
+  serve
+      ->add_option("MODEL", options.model,
+                   "A GGUF file, or org/repo:quant of one that is installed: loaded at once, and "
+                   "stays")
+      ->type_name("MODEL");
   serve->add_option("--name", options.name, "What clients call MODEL (default: the file's name)");
   serve
       ->add_option(
@@ -258,7 +313,8 @@ int run(int argc, char** argv) {
       "doctor", "Say what this machine has for running models, and what to do about what it lacks");
   doctor
       ->add_option("model", doctor_options.model,
-                   "A GGUF file: what it needs here, and how fast it can be from this disk")
+                   "A GGUF file, or org/repo:quant: what it needs here, and how fast it can be "
+                   "from this disk")
       ->type_name("MODEL");
   doctor->add_option("--dir", doctor_options.model_dir, "Where the models are, or will be")
       ->type_name("DIR")
@@ -273,6 +329,14 @@ int run(int argc, char** argv) {
   const CLI::App* bench_command = add_bench(app, bench_options, load_options);
   const CLI::App* bench_cell =
       app.add_subcommand("bench-cell", "One cell, for bench itself")->group("");  // not in --help
+  slipstream::pull::Options pull_options;
+  const CLI::App* pull_command = add_pull(app, pull_options);
+  slipstream::list::Options list_options;
+  const CLI::App* list_command = add_list(app, list_options);
+  slipstream::show::Options show_options;
+  const CLI::App* show_command = add_show(app, show_options);
+  slipstream::rm::Options rm_options;
+  const CLI::App* rm_command = add_rm(app, rm_options);
 
   try {
     app.parse(argc, argv);
@@ -284,6 +348,10 @@ int run(int argc, char** argv) {
   if (serve_command->parsed()) return slipstream::serve::serve(serve_options);
   if (bench_command->parsed()) return run_bench(bench_options, load_options);
   if (bench_cell->parsed()) return slipstream::bench::run_cell_process();
+  if (pull_command->parsed()) return slipstream::pull::run(pull_options);
+  if (list_command->parsed()) return slipstream::list::run(list_options);
+  if (show_command->parsed()) return slipstream::show::run(show_options);
+  if (rm_command->parsed()) return slipstream::rm::run(rm_options);
   std::fputs(app.help().c_str(), stderr);
   return kUsageError;
 }

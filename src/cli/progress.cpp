@@ -11,18 +11,34 @@
 
 namespace slipstream {
 
-std::string progress_line(std::string_view what, double done, double seconds) {
+namespace {
+
+std::string bar(std::string_view what, double done) {
   constexpr int kWidth = 24;
-  // Before this much is done, an estimate says nothing.
-  constexpr double kEstimateFrom = 0.02;
   done = std::clamp(done, 0.0, 1.0);
   const auto n_full = static_cast<std::size_t>(done * kWidth);
-  std::string line = format_text("{} [{}{}] {:3.0f}%", what, std::string(n_full, '#'),
-                                 std::string(kWidth - n_full, '-'), done * 100);
-  if (done >= kEstimateFrom && done < 1) {
-    const auto left = std::lround(seconds / done * (1 - done));
-    line += format_text("  {}:{:02} left", left / 60, left % 60);
-  }
+  return format_text("{} [{}{}] {:3.0f}%", what, std::string(n_full, '#'),
+                     std::string(kWidth - n_full, '-'), done * 100);
+}
+
+std::string time_left(double seconds) {
+  const auto left = std::lround(seconds);
+  return format_text("  {}:{:02} left", left / 60, left % 60);
+}
+
+}  // namespace
+
+std::string progress_line(std::string_view what, double done, double seconds) {
+  // Before this much is done, an estimate says nothing.
+  constexpr double kEstimateFrom = 0.02;
+  std::string line = bar(what, done);
+  if (done >= kEstimateFrom && done < 1) line += time_left(seconds / done * (1 - done));
+  return line;
+}
+
+std::string progress_line(std::string_view what, double done, const ProgressNote& note) {
+  std::string line = format_text("{}  {}", bar(what, done), note.text);
+  if (note.seconds_left) line += time_left(*note.seconds_left);
   return line;
 }
 
@@ -36,13 +52,22 @@ Progress::~Progress() {
   if (is_terminal_) std::fputs("\r\x1b[K", stderr);
 }
 
-void Progress::show(double done) {
-  using std::chrono::steady_clock;
-  const steady_clock::time_point now = steady_clock::now();
-  if (!is_terminal_ || now - drawn_ < std::chrono::milliseconds(100)) return;
+bool Progress::is_time_to_draw() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!is_terminal_ || now - drawn_ < std::chrono::milliseconds(100)) return false;
   drawn_ = now;
-  const double seconds = std::chrono::duration<double>(now - started_).count();
-  std::fprintf(stderr, "\r\x1b[K%s", progress_line(what_, done, seconds).c_str());
+  return true;
+}
+
+void Progress::draw(const std::string& line) { std::fprintf(stderr, "\r\x1b[K%s", line.c_str()); }
+
+void Progress::show(double done) {
+  if (!is_time_to_draw()) return;
+  draw(progress_line(what_, done, std::chrono::duration<double>(drawn_ - started_).count()));
+}
+
+void Progress::show(double done, const ProgressNote& note) {
+  if (is_time_to_draw()) draw(progress_line(what_, done, note));
 }
 
 }  // namespace slipstream

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,13 @@ namespace slipstream {
 
 // "reading weights [#####-----]  48%  0:03 left"; the rest of the time only once it can be told.
 std::string progress_line(std::string_view what, double done, double seconds);
+
+// What the work itself knows better than an estimate from its start: part of it was done before.
+struct ProgressNote {
+  std::string text;  // "1.2 GiB of 4.4 GiB, 35.1 MB/s"
+  std::optional<double> seconds_left;
+};
+std::string progress_line(std::string_view what, double done, const ProgressNote& note);
 
 class Progress {
  public:
@@ -24,8 +32,12 @@ class Progress {
 
   void rename(std::string what) { what_ = std::move(what); }
   void show(double done);  // from 0 to 1; draws at most ten times a second
+  void show(double done, const ProgressNote& note);
 
  private:
+  [[nodiscard]] bool is_time_to_draw();
+  static void draw(const std::string& line);
+
   std::string what_;
   bool is_terminal_;
   std::chrono::steady_clock::time_point started_;

@@ -7,6 +7,7 @@
 #include "base/mapping.h"
 #include "base/slab_reader.h"
 #include "cli/doctor/probes.h"
+#include "cli/hub/find_model.h"
 #include "engine/memory/kv_choice.h"
 #include "engine/model.h"
 
@@ -49,7 +50,10 @@ Result<double> measure_disk(const std::string& path) {
   return static_cast<double>(n_bytes) / took.count();
 }
 
-Result<ModelNeeds> find_needs(const std::string& path) {
+Result<ModelNeeds> find_needs(const std::string& model) {
+  const Result<std::filesystem::path> found = find_model(model);
+  if (!found) return std::unexpected(found.error());
+  const std::string path = found->string();
   load_backends();
   const Result<ModelProfile> resident = read_profile(path);
   if (!resident) return std::unexpected(resident.error());
@@ -132,8 +136,8 @@ std::vector<Finding> judge_model(const ModelNeeds& model) {
   return findings;
 }
 
-std::vector<Finding> probe_model(const std::string& path) {
-  const Result<ModelNeeds> needs = find_needs(path);
+std::vector<Finding> probe_model(const std::string& model) {
+  const Result<ModelNeeds> needs = find_needs(model);
   if (needs) return judge_model(*needs);
   return {{.status = Status::kNote,
            .topic = "model",

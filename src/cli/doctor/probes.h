@@ -18,7 +18,8 @@ std::vector<Finding> probe_cpu();
 std::vector<Finding> probe_memory();
 std::vector<Finding> probe_engine();
 std::vector<Finding> probe_storage(const std::string& model_dir);
-std::vector<Finding> probe_model(const std::string& path);
+// A GGUF file, or org/repo[:quant] of an installed one.
+std::vector<Finding> probe_model(const std::string& model);
 
 // What one core reads from memory in a second; 0 if it cannot be measured.
 double read_bandwidth_gb_per_s();

@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/memory_info.h"
+#include "cli/hub/find_model.h"
 #include "cli/kv_choice.h"
 #include "cli/progress.h"
 #include "engine/engine.h"
@@ -104,9 +105,9 @@ void print_timings(const Ending& ending, double load_seconds, double prompt_seco
           .c_str());
 }
 
-Result<Model> load(const Options& options, const KvPlan& kv) {
+Result<Model> load(const Options& options, const std::filesystem::path& path, const KvPlan& kv) {
   Progress progress("reading the model");
-  return Model::load({.path = options.model,
+  return Model::load({.path = path,
                       .kv = kv.scheme,
                       .plugin = kv.plugin,
                       .experts = kv.experts,
@@ -125,12 +126,14 @@ Result<int> try_run(const Options& options) {
   if (!prompt) return std::unexpected(prompt.error());
   const Result<std::uint64_t> available = available_memory();
   if (!available) return std::unexpected(available.error());
+  const Result<std::filesystem::path> path = find_model(options.model);
+  if (!path) return std::unexpected(path.error());
   const Result<KvPlan> kv = plan_kv(
-      options.model, options.kv,
+      *path, options.kv,
       {.n_ctx = options.n_context, .n_sequences_max = kRunner.n_sequence_ids(), .n_threads = 1},
       *available, options.experts);
   if (!kv) return std::unexpected(kv.error());
-  Result<Model> model = load(options, *kv);
+  Result<Model> model = load(options, *path, *kv);
   if (!model) return std::unexpected(model.error());
   const Result<std::unique_ptr<Engine>> started_engine =
       Engine::start(std::move(*model), {.runner = kRunner,

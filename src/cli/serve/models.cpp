@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/memory_info.h"
+#include "cli/hub/find_model.h"
 #include "cli/kv_choice.h"
 
 namespace slipstream::serve {
@@ -24,8 +25,10 @@ struct Named {
 Result<std::vector<Named>> named_models(const Options& options) {
   std::vector<Named> models;
   if (!options.model.empty()) {
-    const std::string stem = std::filesystem::path(options.model).stem();
-    models.push_back({options.name.empty() ? stem : options.name, options.model, true});
+    const Result<std::filesystem::path> path = find_model(options.model);
+    if (!path) return std::unexpected(path.error());
+    models.push_back(
+        {options.name.empty() ? path->stem().string() : options.name, path->string(), true});
   }
   for (const std::string& text : options.models) {
     const std::size_t equals = text.find('=');
@@ -33,7 +36,9 @@ Result<std::vector<Named>> named_models(const Options& options) {
       return fail(Code::kInvalidArgument,
                   format_text("--model wants NAME=PATH, and '{}' is not that", text));
     }
-    models.push_back({text.substr(0, equals), text.substr(equals + 1), false});
+    const Result<std::filesystem::path> path = find_model(text.substr(equals + 1));
+    if (!path) return std::unexpected(path.error());
+    models.push_back({text.substr(0, equals), path->string(), false});
   }
   for (std::size_t i = 0; i < models.size(); ++i) {
     const auto rest = std::span(models).subspan(i + 1);

@@ -1,0 +1,23 @@
+// `slipstream list`: the models that are installed, on standard output.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+
+#include "hub/installed.h"
+
+namespace slipstream::list {
+
+struct Options {
+  bool shows_paths = false;
+};
+
+// The exit status.
+int run(const Options& options);
+
+// One line for each, columns aligned.
+[[nodiscard]] std::string format_models(std::span<const hub::InstalledModel> models,
+                                        std::chrono::sys_seconds now, bool shows_paths);
+
+}  // namespace slipstream::list
