@@ -22,6 +22,13 @@ Result<KvChoice> choose_or_check(const ModelProfile& profile, std::string_view k
   return check_fits(profile, *scheme, available_bytes, shape, has_plugin);
 }
 
+// What the cache of a choice would take as f16: what compressing it saves is told against this.
+std::uint64_t f16_bytes(const ModelProfile& profile, const KvChoice& choice, ContextShape shape) {
+  shape.n_ctx = choice.forecast.n_ctx;
+  const Result<MemoryForecast> f16 = forecast(profile, KvScheme(), shape);
+  return f16 ? f16->kv_bytes : 0;
+}
+
 // Of what is left for experts, the part that is taken: the rest of the system wants some, too.
 constexpr double kCacheShare = 0.9;
 
@@ -60,6 +67,7 @@ Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
                 .experts = std::to_string(cache_bytes),
                 .n_context = static_cast<int>(choice->forecast.n_ctx),
                 .kv_bytes = choice->forecast.kv_bytes,
+                .kv_f16_bytes = f16_bytes(*streamed, *choice, shape),
                 .total_bytes = needed_bytes(choice->forecast) + cache_bytes};
 }
 
@@ -93,6 +101,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv, 
             .experts = {},
             .n_context = static_cast<int>(choice->forecast.n_ctx),
             .kv_bytes = choice->forecast.kv_bytes,
+            .kv_f16_bytes = f16_bytes(*profile, *choice, shape),
             .total_bytes = needed_bytes(choice->forecast)};
   } else if (profile.error().code == Code::kUnsupported) {
     // An architecture that libllama may know and the forecast does not.

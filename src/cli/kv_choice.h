@@ -28,6 +28,7 @@ struct KvPlan {
   int n_context;
   // 0: not known, of an architecture that the forecast does not know.
   std::uint64_t kv_bytes = 0;
+  std::uint64_t kv_f16_bytes = 0;  // what f16 would take for as many tokens
   std::uint64_t total_bytes = 0;
 };
 

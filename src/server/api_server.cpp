@@ -215,6 +215,7 @@ class ApiServer::Impl {
       engines.push_back({.model_name = model.name,
                          .kv_scheme = model.loaded->kv_scheme,
                          .kv_bytes = model.loaded->kv_bytes,
+                         .kv_f16_bytes = model.loaded->kv_f16_bytes,
                          .stats = model.loaded->engine->stats()});
     }
     (void)co_await exchange.reply({.content_type = "text/plain; version=0.0.4; charset=utf-8",

@@ -100,6 +100,8 @@ void read(const Metrics::EngineReading& engine, Reading& reading) {
   by_scheme.push_back({.name = "kv_scheme", .value = engine.kv_scheme});
   reading.gauge("slipstream:kv_cache_bytes", "Memory of the KV cache",
                 static_cast<double>(engine.kv_bytes), by_scheme);
+  reading.gauge("slipstream:kv_cache_f16_bytes", "Memory that the KV cache would take as f16",
+                static_cast<double>(engine.kv_f16_bytes), model);
 }
 
 void read(const ExpertCounters& experts, Reading& reading) {

@@ -70,6 +70,7 @@ class Metrics {
     std::string model_name;
     std::string kv_scheme;
     std::uint64_t kv_bytes;
+    std::uint64_t kv_f16_bytes;
     RunnerStats stats;
   };
   // In Prometheus's text format.

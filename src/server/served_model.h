@@ -20,7 +20,8 @@ struct ServedModel {
   std::unique_ptr<EmbeddingWorker> embeddings = {};  // none: not asked for
   RequestMetrics* metrics = nullptr;                 // of the server; set by it
   std::string kv_scheme = {};
-  std::uint64_t kv_bytes = 0;
+  std::uint64_t kv_bytes = 0;      // 0: not known
+  std::uint64_t kv_f16_bytes = 0;  // what f16 would take for as many tokens
 };
 
 }  // namespace slipstream

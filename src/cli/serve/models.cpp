@@ -121,7 +121,8 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const Named& n
                                                    .chat_template = std::move(chat_template),
                                                    .embeddings = std::move(*embeddings),
                                                    .kv_scheme = kv.scheme,
-                                                   .kv_bytes = kv.kv_bytes});
+                                                   .kv_bytes = kv.kv_bytes,
+                                                   .kv_f16_bytes = kv.kv_f16_bytes});
 }
 
 }  // namespace
