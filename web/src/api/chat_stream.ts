@@ -1,0 +1,82 @@
+// A streamed chat completion as a row of small facts.
+//
+// Errors: ApiFailure when the stream says so, or ends before its [DONE].
+import { readEvents } from './events.ts';
+import { ApiFailure, post } from './http.ts';
+
+export interface Usage {
+  n_prompt: number;
+  n_cached: number;
+  n_generated: number;
+}
+
+export type ChatPiece =
+  | { kind: 'content'; text: string }
+  | { kind: 'reasoning'; text: string }
+  | { kind: 'call'; index: number; id?: string; name?: string; arguments: string }
+  | { kind: 'notice'; text: string }
+  | { kind: 'finish'; reason: string }
+  | { kind: 'usage'; usage: Usage };
+
+interface Chunk {
+  error?: { message?: string };
+  notice?: string;
+  choices?: {
+    delta?: {
+      content?: string | null;
+      reasoning_content?: string | null;
+      tool_calls?: {
+        index: number;
+        id?: string;
+        function?: { name?: string; arguments?: string };
+      }[];
+    };
+    finish_reason?: string | null;
+    notice?: string;
+  }[];
+  usage?: {
+    prompt_tokens: number;
+    completion_tokens: number;
+    prompt_tokens_details?: { cached_tokens?: number };
+  } | null;
+}
+
+function* piecesOf(chunk: Chunk): Generator<ChatPiece> {
+  const choice = chunk.choices?.[0];
+  const delta = choice?.delta;
+  if (delta?.reasoning_content) yield { kind: 'reasoning', text: delta.reasoning_content };
+  if (delta?.content) yield { kind: 'content', text: delta.content };
+  for (const call of delta?.tool_calls ?? []) {
+    yield {
+      kind: 'call',
+      index: call.index,
+      arguments: call.function?.arguments ?? '',
+      ...(call.id && { id: call.id }),
+      ...(call.function?.name && { name: call.function.name }),
+    };
+  }
+  if (choice?.notice) yield { kind: 'notice', text: choice.notice };
+  if (choice?.finish_reason) yield { kind: 'finish', reason: choice.finish_reason };
+  if (chunk.usage) {
+    const { prompt_tokens, completion_tokens, prompt_tokens_details } = chunk.usage;
+    const n_cached = prompt_tokens_details?.cached_tokens ?? 0;
+    const usage = { n_prompt: prompt_tokens, n_cached, n_generated: completion_tokens };
+    yield { kind: 'usage', usage };
+  }
+}
+
+export async function* readChat(body: ReadableStream<Uint8Array>): AsyncGenerator<ChatPiece> {
+  for await (const data of readEvents(body)) {
+    if (data === '[DONE]') return;
+    const chunk = JSON.parse(data) as Chunk;
+    if (chunk.error) throw new ApiFailure(500, chunk.error.message ?? 'The answer failed');
+    yield* piecesOf(chunk);
+  }
+  throw new ApiFailure(0, 'The connection ended before the answer did');
+}
+
+export async function* streamChat(request: object, signal: AbortSignal): AsyncGenerator<ChatPiece> {
+  const body = { ...request, stream: true, stream_options: { include_usage: true } };
+  const response = await post('/v1/chat/completions', body, signal);
+  yield* readChat(response.body!);
+}

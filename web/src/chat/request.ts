@@ -1,0 +1,62 @@
+// What is sent to the server of a conversation.
+//
+// Errors: a text for people, where something the user wrote cannot be sent.
+import type { Conversation, Message, Sampling } from './types.ts';
+
+function messageOf(message: Message): object {
+  if (message.role === 'tool') {
+    return { role: 'tool', tool_call_id: message.call_id, content: message.content };
+  }
+  if (message.role === 'user') return { role: 'user', content: message.content };
+  return {
+    role: 'assistant',
+    content: message.content || (message.calls ? null : ''),
+    ...(message.reasoning && { reasoning_content: message.reasoning }),
+    ...(message.calls && {
+      tool_calls: message.calls.map((call) => ({
+        id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } })),
+    }),
+  };
+}
+
+// Why it cannot be sent; null if it can.
+export function toolsError(text: string): string | null {
+  if (!text.trim()) return null;
+  let tools: unknown;
+  try {
+    tools = JSON.parse(text);
+  } catch (error) {
+    return `Tools are not JSON: ${(error as Error).message}`;
+  }
+  if (!Array.isArray(tools)) return 'Tools must be a JSON array: [{"type": "function", …}]';
+  const wrong = tools.findIndex((tool) => typeof tool?.function?.name !== 'string');
+  return wrong < 0 ? null : `Tool ${wrong + 1} has no "function" with a "name"`;
+}
+
+function samplingOf(defaults: Sampling, own: Sampling): Record<string, number> {
+  const fields: Record<string, number> = {};
+  for (const name of Object.keys(defaults) as (keyof Sampling)[]) {
+    const text = own[name].trim() || defaults[name].trim();
+    if (text) fields[name] = Number(text);
+  }
+  return fields;
+}
+
+export function requestOf(conversation: Conversation, defaults: Sampling): object {
+  const error = toolsError(conversation.tools);
+  if (error) throw new Error(error);
+  const said = conversation.messages.filter((message) =>
+    message.role !== 'assistant' || message.content || message.reasoning || message.calls);
+  const system = conversation.system.trim();
+  return {
+    ...(conversation.model && { model: conversation.model }),
+    messages: [
+      ...(system ? [{ role: 'system', content: system }] : []),
+      ...said.map(messageOf),
+    ],
+    ...(conversation.tools.trim() && { tools: JSON.parse(conversation.tools) }),
+    ...(conversation.thinking && {
+      chat_template_kwargs: { enable_thinking: conversation.thinking === 'on' } }),
+    ...samplingOf(defaults, conversation.sampling),
+  };
+}

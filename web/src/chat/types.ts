@@ -1,0 +1,83 @@
+// A conversation as it is kept.
+
+import { newId } from './ids.ts';
+
+// Empty: as the server has it.
+export interface Sampling {
+  temperature: string;
+  top_p: string;
+  top_k: string;
+  max_tokens: string;
+  seed: string;
+}
+export const NO_SAMPLING: Sampling = {
+  temperature: '', top_p: '', top_k: '', max_tokens: '', seed: '' };
+
+export interface ToolCall {
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+export interface AnswerStats {
+  n_prompt: number;
+  n_cached: number;
+  n_generated: number;
+  first_token_s: number;
+  tokens_per_s: number | null; // null: one token has no speed
+}
+
+export interface Message {
+  id: string;
+  role: 'user' | 'assistant' | 'tool';
+  content: string;
+  reasoning?: string;
+  calls?: ToolCall[];
+  call_id?: string; // of role tool: what it answers
+  model?: string;
+  stats?: AnswerStats;
+  note?: string; // why it ended as it did, where that is no matter of course
+  error?: string;
+  needs_key?: boolean;
+}
+
+export interface Conversation {
+  id: string;
+  title: string;
+  changed_ms: number;
+  model: string; // empty: the server's first
+  system: string;
+  tools: string; // JSON as the user wrote it
+  thinking: '' | 'on' | 'off'; // '': as the model's template has it
+  sampling: Sampling; // over the defaults of the settings
+  messages: Message[];
+}
+
+export function newConversation(model: string): Conversation {
+  return {
+    id: newId(),
+    title: '',
+    changed_ms: Date.now(),
+    model,
+    system: '',
+    tools: '',
+    thinking: '',
+    sampling: { ...NO_SAMPLING },
+    messages: [],
+  };
+}
+
+// The calls of the last answer that have no result yet.
+export function openCalls(messages: Message[]): ToolCall[] {
+  const idx = messages.findLastIndex((message) => message.role === 'assistant');
+  const answered = new Set(messages.slice(idx + 1).map((message) => message.call_id));
+  return (messages[idx]?.calls ?? []).filter((call) => !answered.has(call.id));
+}
+
+export function titleOf(conversation: Conversation): string {
+  if (conversation.title) return conversation.title;
+  const first = conversation.messages.find((message) => message.role === 'user');
+  const line = first?.content.trim().split('\n')[0] ?? '';
+  if (!line) return 'New chat';
+  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
+}

@@ -1,0 +1,55 @@
+// What a conversation is asked with.
+import { useId } from 'preact/hooks';
+import { toolsError } from '../../chat/request.ts';
+import { update } from '../../chat/store.ts';
+import type { Conversation } from '../../chat/types.ts';
+import { Dialog } from '../../parts/dialog.tsx';
+import { SamplingFields } from '../../parts/sampling_fields.tsx';
+import { settings } from '../../settings.ts';
+
+const EXAMPLE = `[{"type": "function", "function": {
+  "name": "weather",
+  "parameters": {"type": "object",
+    "properties": {"city": {"type": "string"}}}}}]`;
+
+export function ChatSettings({ conversation, onClose }: {
+  conversation: Conversation;
+  onClose: () => void;
+}) {
+  const id = useId();
+  const { id: of, system, tools, thinking, sampling } = conversation;
+  const error = toolsError(tools);
+  return (
+    <Dialog title="This chat" kind="sheet" onClose={onClose}>
+      <label class="stacked" for={`${id}-system`}>
+        <span>System prompt</span>
+        <textarea id={`${id}-system`} rows={4} value={system} placeholder="You are …"
+          onInput={(event) => update(of, { system: event.currentTarget.value })} />
+      </label>
+      <label class="stacked" for={`${id}-thinking`}>
+        <span>Thinking</span>
+        <select id={`${id}-thinking`} value={thinking}
+          onChange={(event) =>
+            update(of, { thinking: event.currentTarget.value as Conversation['thinking'] })}>
+          <option value="">As the model does</option>
+          <option value="on">Think first</option>
+          <option value="off">Answer at once</option>
+        </select>
+      </label>
+      <fieldset>
+        <legend>Sampling</legend>
+        <SamplingFields value={sampling} placeholders={settings.value.sampling}
+          onChange={(value) => update(of, { sampling: value })} />
+      </fieldset>
+      <label class="stacked" for={`${id}-tools`}>
+        <span>Tools</span>
+        <textarea id={`${id}-tools`} class="mono" rows={8} spellcheck={false} value={tools}
+          placeholder={EXAMPLE} aria-invalid={error !== null} aria-describedby={`${id}-about`}
+          onInput={(event) => update(of, { tools: event.currentTarget.value })} />
+      </label>
+      <p id={`${id}-about`} class={error ? 'wrong' : 'faint'} aria-live="polite">
+        {error ?? 'JSON as in OpenAI\'s API. When the model calls one, you type what it answers.'}
+      </p>
+    </Dialog>
+  );
+}

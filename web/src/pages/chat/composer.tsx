@@ -1,0 +1,47 @@
+// Where the user writes.
+import { useEffect, useRef } from 'preact/hooks';
+import { Icon } from '../../parts/icons.tsx';
+
+interface Props {
+  text: string;
+  is_running: boolean;
+  is_waiting_for_tool: boolean;
+  onText: (text: string) => void;
+  onSend: () => void;
+  onStop: () => void;
+}
+
+export function Composer(props: Props) {
+  const { text, is_running, is_waiting_for_tool, onText, onSend, onStop } = props;
+  const area = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => { // as high as its text, within what the style sheet allows
+    const { style } = area.current!;
+    style.height = 'auto';
+    style.height = `${area.current!.scrollHeight}px`;
+  }, [text]);
+  const can_send = text.trim() !== '' && !is_running && !is_waiting_for_tool;
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    if (can_send) onSend();
+  };
+  return (
+    <form class="composer" onSubmit={(event) => { event.preventDefault(); if (can_send) onSend(); }}>
+      <textarea ref={area} id="composer" rows={1} aria-label="Message" value={text}
+        placeholder={is_waiting_for_tool ? 'The model waits for its tool' : 'Ask anything'}
+        onInput={(event) => onText(event.currentTarget.value)} onKeyDown={onKeyDown} />
+      {is_running ? (
+        <button type="button" class="primary round" aria-label="Stop" onClick={onStop}>
+          <Icon name="stop" />
+        </button>
+      ) : (
+        <button type="submit" class="primary round" aria-label="Send" disabled={!can_send}>
+          <Icon name="send" />
+        </button>
+      )}
+      <p class="hint">
+        <kbd>Enter</kbd> sends <kbd>Shift</kbd> <kbd>Enter</kbd> new line <kbd>Esc</kbd> stops
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,123 @@
+// Models that the server answers with, and, where it can, those on its disk and on the hub.
+import { useEffect, useState } from 'preact/hooks';
+import type { ApiFailure } from '../api/http.ts';
+import {
+  type LocalModel, type ServedModel, localModels, servedModels, setLoaded } from '../api/models.ts';
+import { Problem } from '../parts/problem.tsx';
+import { go } from '../place.ts';
+import { set, settings } from '../settings.ts';
+import { formatBytes, formatCount } from '../text/numbers.ts';
+import { Hub } from './hub_search.tsx';
+
+function ask(model: string) {
+  set({ model });
+  go('chat');
+}
+
+function Served({ models }: { models: ServedModel[] }) {
+  return (
+    <ul class="cards">
+      {models.map((model) => (
+        <li key={model.id} class="card">
+          <div class="card-head">
+            <h3>{model.id}</h3>
+            <span class={model.loaded ? 'tag good' : 'tag'}>
+              {model.loaded ? 'loaded' : 'loads when asked'}
+            </span>
+          </div>
+          <p class="faint">
+            {model.max_model_len
+              ? `Context of ${formatCount(model.max_model_len)} tokens`
+              : 'Its context is known when it is loaded'}
+          </p>
+          <div class="row"><button type="button" onClick={() => ask(model.id)}>Chat</button></div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Local({ models, onChange }: { models: LocalModel[]; onChange: () => void }) {
+  const [busy, setBusy] = useState('');
+  const [problem, setProblem] = useState('');
+  const toggle = async (model: LocalModel) => {
+    setBusy(model.name);
+    setProblem('');
+    try {
+      await setLoaded(model.name, model.state !== 'loaded');
+    } catch (error) {
+      setProblem((error as Error).message);
+    }
+    setBusy('');
+    onChange();
+  };
+  return (
+    <>
+      {problem && <Problem message={problem} />}
+      <ul class="cards">
+        {models.map((model) => (
+          <li key={model.name} class="card">
+            <div class="card-head">
+              <h3>{model.name}</h3>
+              <span class={model.state === 'loaded' ? 'tag good' : 'tag'}>{model.state}</span>
+            </div>
+            <p class="faint">{model.quant} · {formatBytes(model.bytes)}</p>
+            <p class={model.fit.fits ? 'faint' : 'wrong'}>
+              {model.fit.fits
+                ? `Fits with ${formatCount(model.fit.n_ctx)} tokens of context, KV ${model.fit.kv}`
+                : `Does not fit: ${model.fit.why}`}
+            </p>
+            <p class="faint path" title={model.path}>{model.path}</p>
+            <div class="row">
+              <button type="button" disabled={busy !== '' || (!model.fit.fits && model.state !== 'loaded')}
+                onClick={() => void toggle(model)}>
+                {busy === model.name ? 'Working…' : model.state === 'loaded' ? 'Unload' : 'Load'}
+              </button>
+              <button type="button" class="quiet" disabled={!model.fit.fits}
+                onClick={() => ask(model.name)}>Chat</button>
+            </div>
+          </li>
+        ))}
+      </ul>
+      {models.length === 0 && <p class="faint">None yet</p>}
+    </>
+  );
+}
+
+export function ModelsPage() {
+  const [served, setServed] = useState<ServedModel[] | null>(null);
+  const [local, setLocal] = useState<LocalModel[] | null>(null);
+  const [problem, setProblem] = useState<ApiFailure | null>(null);
+  const load = async () => {
+    try {
+      setServed(await servedModels());
+      setLocal(await localModels());
+      setProblem(null);
+    } catch (error) {
+      setProblem(error as ApiFailure);
+    }
+  };
+  useEffect(() => void load(), [settings.value.api_key]);
+  return (
+    <div class="page" tabIndex={0} role="region" aria-label="Models">
+      <h1>Models</h1>
+      {problem && (
+        <Problem message={problem.message} needs_key={problem.status === 401}
+          onRetry={() => void load()} />
+      )}
+      {served && (
+        <section>
+          <h2>{local ? 'Served' : 'On this server'}</h2>
+          <Served models={served} />
+        </section>
+      )}
+      {local && (
+        <section>
+          <h2>Installed</h2>
+          <Local models={local} onChange={() => void load()} />
+        </section>
+      )}
+      {served && <Hub onPulled={() => void load()} />}
+    </div>
+  );
+}

@@ -1,0 +1,47 @@
+// Keys that work everywhere in the app.
+import { running, stop } from './chat/answering.ts';
+import { PAGES, go, hrefOf, place } from './place.ts';
+
+export const SHORTCUTS = [
+  { keys: 'Esc', does: 'Stop the answer' },
+  { keys: '/', does: 'Write a message' },
+  { keys: 'Ctrl Shift O', does: 'New chat' },
+  { keys: 'Ctrl K', does: 'Search chats' },
+  { keys: 'Alt 1 … 4', does: 'Chat, Models, Dashboard, Settings' },
+];
+
+interface Actions {
+  startChat: () => void;
+  focusComposer: () => void;
+}
+
+const isWriting = (target: EventTarget | null) =>
+  target instanceof HTMLElement && target.matches('input, textarea, select');
+
+function search() {
+  go('chat');
+  requestAnimationFrame(() => document.getElementById('search-chats')?.focus());
+}
+
+export function listenToKeys({ startChat, focusComposer }: Actions) {
+  addEventListener('keydown', (event) => {
+    const control = event.ctrlKey || event.metaKey;
+    const page = PAGES[Number(event.key) - 1];
+    let action: (() => void) | undefined;
+    if (event.key === 'Escape' && !document.querySelector('dialog[open]')) {
+      const { id } = place.value;
+      if (running.value.has(id)) action = () => stop(id);
+    } else if (control && event.shiftKey && event.key.toLowerCase() === 'o') {
+      action = startChat;
+    } else if (control && event.key.toLowerCase() === 'k') {
+      action = search;
+    } else if (event.altKey && !control && page) {
+      action = () => { location.hash = hrefOf(page); };
+    } else if (event.key === '/' && !control && !isWriting(event.target)) {
+      action = () => { go('chat', place.value.id); requestAnimationFrame(focusComposer); };
+    }
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+}

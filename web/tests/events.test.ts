@@ -1,0 +1,70 @@
+// The reader of streamed answers, whatever pieces they come in.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readChat } from '../src/api/chat_stream.ts';
+import { readEvents } from '../src/api/events.ts';
+
+function streamOf(text: string, n_bytes: number, onCancel?: () => void) {
+  const bytes = new TextEncoder().encode(text);
+  let at = 0;
+  return new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (at >= bytes.length) return controller.close();
+      controller.enqueue(bytes.slice(at, at += n_bytes));
+    },
+    ...(onCancel && { cancel: onCancel }),
+  });
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+const chunk = (delta: object, rest = {}) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }], ...rest })}\n\n`;
+
+test('events survive being cut anywhere, also within a character', async () => {
+  const text = ': a comment\n\ndata: grüße 🌊\n\ndata: two\ndata: lines\r\n\r\ndata: [DONE]\n\n';
+  for (let n_bytes = 1; n_bytes < 20; ++n_bytes) {
+    assert.deepEqual(await all(readEvents(streamOf(text, n_bytes))),
+      ['grüße 🌊', 'two\nlines', '[DONE]'], `in pieces of ${n_bytes}`);
+  }
+});
+
+test('content, reasoning, calls and usage are told apart', async () => {
+  const text = chunk({ role: 'assistant', content: '' }) +
+    chunk({ reasoning_content: 'I look.' }) +
+    chunk({ content: 'It is' }) +
+    chunk({ tool_calls: [{ index: 1, id: 'c', function: { name: 'f', arguments: '' } }] }) +
+    chunk({ tool_calls: [{ index: 1, function: { arguments: '{"a"' } }] }) +
+    `data: ${JSON.stringify({ choices: [{ delta: {}, finish_reason: 'tool_calls' }] })}\n\n` +
+    `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 4,
+      prompt_tokens_details: { cached_tokens: 7 } } })}\n\n` +
+    'data: [DONE]\n\n';
+  assert.deepEqual(await all(readChat(streamOf(text, 11))), [
+    { kind: 'reasoning', text: 'I look.' },
+    { kind: 'content', text: 'It is' },
+    { kind: 'call', index: 1, arguments: '', id: 'c', name: 'f' },
+    { kind: 'call', index: 1, arguments: '{"a"' },
+    { kind: 'finish', reason: 'tool_calls' },
+    { kind: 'usage', usage: { n_prompt: 9, n_cached: 7, n_generated: 4 } },
+  ]);
+});
+
+test('a stream that breaks off is no complete answer', async () => {
+  await assert.rejects(all(readChat(streamOf(chunk({ content: 'It' }), 8))), /ended before/);
+});
+
+test('an error within a stream is the answer\'s error', async () => {
+  const text = chunk({ content: 'It' }) + 'data: {"error": {"message": "out of cells"}}\n\n';
+  await assert.rejects(all(readChat(streamOf(text, 8))), /out of cells/);
+});
+
+test('who stops reading closes the stream', async () => {
+  let is_cancelled = false;
+  const text = chunk({ content: 'a' }).repeat(1000);
+  for await (const _ of readChat(streamOf(text, 64, () => { is_cancelled = true; }))) break;
+  assert.ok(is_cancelled);
+});

@@ -1,0 +1,62 @@
+// What is sent of a conversation.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { requestOf, toolsError } from '../src/chat/request.ts';
+import { type Message, NO_SAMPLING, newConversation, openCalls, titleOf } from '../src/chat/types.ts';
+
+const CALL = { id: 'c1', name: 'lookup_name', arguments: '{"first":"amber"}' };
+const user: Message = { id: '1', role: 'user', content: 'Look it up' };
+const calling: Message = { id: '2', role: 'assistant', content: '', calls: [CALL] };
+const result: Message = { id: '3', role: 'tool', content: '{"name":"amber lantern"}', call_id: 'c1' };
+
+test('calls and results go back as the API has them', () => {
+  const conversation = { ...newConversation('needle'), messages: [user, calling, result] };
+  assert.deepEqual(requestOf(conversation, NO_SAMPLING), {
+    model: 'needle',
+    messages: [
+      { role: 'user', content: 'Look it up' },
+      { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function',
+        function: { name: 'lookup_name', arguments: '{"first":"amber"}' } }] },
+      { role: 'tool', tool_call_id: 'c1', content: '{"name":"amber lantern"}' },
+    ],
+  });
+});
+
+test('own sampling goes before the defaults, and zero is a value', () => {
+  const conversation = { ...newConversation(''), thinking: 'on' as const, system: ' Be brief ',
+    sampling: { ...NO_SAMPLING, temperature: '0' }, messages: [user] };
+  assert.deepEqual(requestOf(conversation, { ...NO_SAMPLING, temperature: '1', top_p: '0.5' }), {
+    messages: [{ role: 'system', content: 'Be brief' }, { role: 'user', content: 'Look it up' }],
+    chat_template_kwargs: { enable_thinking: true },
+    temperature: 0,
+    top_p: 0.5,
+  });
+});
+
+test('an answer that never came is not sent', () => {
+  const empty: Message = { id: '4', role: 'assistant', content: '', note: 'Stopped' };
+  const request = requestOf({ ...newConversation(''), messages: [user, empty, user] }, NO_SAMPLING);
+  assert.equal((request as { messages: object[] }).messages.length, 2);
+});
+
+test('tools that cannot be sent are told', () => {
+  assert.equal(toolsError(' '), null);
+  assert.equal(toolsError('[{"type":"function","function":{"name":"f"}}]'), null);
+  assert.match(toolsError('[{')!, /not JSON/);
+  assert.match(toolsError('{}')!, /array/);
+  assert.match(toolsError('[{"function":{"name":"f"}},{"name":"g"}]')!, /Tool 2/);
+  assert.throws(() => requestOf({ ...newConversation(''), tools: '[{' }, NO_SAMPLING), /not JSON/);
+});
+
+test('a call is open until it has its result', () => {
+  assert.deepEqual(openCalls([user, calling]), [CALL]);
+  assert.deepEqual(openCalls([user, calling, result]), []);
+  assert.deepEqual(openCalls([user]), []);
+});
+
+test('a chat is called after its first line', () => {
+  const conversation = { ...newConversation(''), messages: [{ ...user, content: ' One\ntwo' }] };
+  assert.equal(titleOf(conversation), 'One');
+  assert.equal(titleOf({ ...conversation, title: 'Mine' }), 'Mine');
+  assert.equal(titleOf(newConversation('')), 'New chat');
+});
