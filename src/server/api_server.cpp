@@ -16,6 +16,7 @@
 #include "server/routes/completions.h"
 #include "server/routes/embeddings.h"
 #include "server/routes/tokens.h"
+#include "server/routes/web_app.h"
 #include "server/sse.h"
 
 namespace slipstream {
@@ -125,8 +126,13 @@ class ApiServer::Impl {
       }
       (void)co_await exchange.reply(std::move(reply));
     }
-    const Route* route = find_route(exchange.path());
-    metrics_.count_http(route == nullptr ? "other" : route->path, exchange.outcome());
+    metrics_.count_http(label_of(exchange.path()), exchange.outcome());
+  }
+
+  // Few of them: whoever asks for what is not there makes no new ones.
+  static std::string_view label_of(std::string_view path) {
+    if (const Route* route = find_route(path)) return route->path;
+    return find_web_file(path) != nullptr ? "web" : "other";
   }
 
   Answer dispatch(HttpExchange& exchange) {
@@ -140,6 +146,8 @@ class ApiServer::Impl {
       if (request.method() == http::verb::options) co_return co_await allow_headers(exchange);
     }
     const std::string_view path = exchange.path();
+    // The page in which a user enters the key.
+    if (const WebFile* file = find_web_file(path)) co_return co_await web_app(exchange, *file);
     const Route* route = find_route(path);
     // Before anything is said about what there is.
     ApiResult<Client> client = keys_.check(request[http::field::authorization]);
@@ -151,12 +159,22 @@ class ApiServer::Impl {
           ApiError{.status = 404, .message = format_text("There is no {}", path)});
     }
     if (request.method() != route->method) {
-      co_return std::unexpected(ApiError{
-          .status = 405,
-          .message =
-              format_text("{} wants {}", path, std::string_view(http::to_string(route->method)))});
+      co_return std::unexpected(wrong_method(path, route->method));
     }
     co_return co_await (this->*route->answer)(exchange, client.value_or(Client{}));
+  }
+
+  static ApiError wrong_method(std::string_view path, http::verb method) {
+    return {.status = 405,
+            .message = format_text("{} wants {}", path, std::string_view(http::to_string(method)))};
+  }
+
+  static Answer web_app(HttpExchange& exchange, const WebFile& file) {
+    if (exchange.request().method() != http::verb::get) {
+      co_return std::unexpected(wrong_method(file.path, http::verb::get));
+    }
+    (void)co_await exchange.reply(web_reply(file, exchange.request()));
+    co_return ApiResult<void>();
   }
 
   // A browser asks before it sends what a page made it send.
