@@ -1,0 +1,106 @@
+// For everybody: axe finds nothing serious on any page in either theme, narrow and wide; and the app
+// is used without a pointer.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import {
+  ANSWER, QUESTION, SHOTS, TOOL, answered, ask, closeBrowser, openApp, openBrowser } from './app.mjs';
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+const SIZES = [{ width: 390, height: 844 }, { width: 1440, height: 900 }];
+
+before(openBrowser);
+after(closeBrowser);
+
+async function check(page, what) {
+  const { violations, passes } = await page.evaluate(() => window.axe.run());
+  assert.ok(passes.length > 10, `${what}: axe has seen the page`);
+  const bad = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
+  assert.deepEqual(bad.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), [], what);
+  const { scroll, width } = await page.evaluate(() =>
+    ({ scroll: document.documentElement.scrollWidth, width: innerWidth }));
+  assert.ok(scroll <= width, `${what} is ${scroll} wide and the window ${width}`);
+}
+
+// Every size and theme of what the page shows now. Pictures are for people to look at.
+async function look(page, name) {
+  for (const size of SIZES) {
+    await page.setViewportSize(size);
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      const what = `${name}-${size.width}-${colorScheme}`;
+      await check(page, what);
+      await page.screenshot({ path: `${SHOTS}/${what}.png` });
+    }
+  }
+}
+
+test('every page, narrow and wide, light and dark', async () => {
+  mkdirSync(SHOTS, { recursive: true });
+  // No fading between themes, of which axe would see the middle.
+  const { page, end } = await openApp({ reducedMotion: 'reduce' });
+  await page.evaluate(AXE); // through the debugger, which the page's policy does not bind
+  await page.getByLabel('Model').waitFor();
+  await look(page, 'welcome');
+  await page.getByRole('button', { name: 'Settings of this chat' }).click();
+  await page.getByLabel('Tools').fill(TOOL);
+  await look(page, 'chat-settings');
+  await page.keyboard.press('Escape');
+  await ask(page, 'Look up the full name of "amber".');
+  await page.getByLabel('What lookup_name answers').fill('{"name": "amber lantern"}');
+  await page.getByRole('button', { name: 'Give result' }).click();
+  await page.getByText('It is "amber lantern".', { exact: true }).waitFor();
+  await answered(page);
+  await look(page, 'chat');
+  for (const [key, name] of [['2', 'models'], ['3', 'dashboard'], ['4', 'settings']]) {
+    await page.keyboard.press(`Alt+${key}`);
+    await page.getByRole('heading', { level: 2 }).first().waitFor();
+    await look(page, name);
+  }
+  await page.keyboard.press('Alt+1'); // back to the same chat
+  await page.getByText('It is "amber lantern".', { exact: true }).waitFor();
+  await page.setViewportSize(SIZES[0]);
+  await page.getByRole('button', { name: 'Chats' }).click();
+  await look(page, 'chats');
+  await end();
+});
+
+test('a theme that was chosen goes before the device\'s', async () => {
+  const { page, end } = await openApp({ at: '#/settings', colorScheme: 'light' });
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await paper();
+  await page.getByLabel('Dark').check();
+  assert.notEqual(await paper(), light);
+  await page.reload();
+  assert.notEqual(await paper(), light);
+  await page.getByLabel('As the device').check();
+  assert.equal(await paper(), light);
+  await end();
+});
+
+test('keys alone: skip to the content, ask, copy, look at every page', async () => {
+  const { page, end } = await openApp();
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
+  await page.keyboard.press('/');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'composer');
+  await page.keyboard.insertText(QUESTION);
+  await page.keyboard.press('Enter');
+  await page.getByText(ANSWER, { exact: true }).waitFor();
+  await answered(page);
+
+  // Backwards from the composer, the buttons of the answer are the next.
+  await page.keyboard.press('Shift+Tab');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Regenerate');
+  await page.keyboard.press('Shift+Tab');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Copy');
+  const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+  assert.equal(outline, 'solid', 'the focus is seen');
+
+  for (const [key, title] of [['2', 'Models'], ['3', 'Dashboard'], ['4', 'Settings']]) {
+    await page.keyboard.press(`Alt+${key}`);
+    await page.getByRole('heading', { level: 1, name: title }).waitFor();
+  }
+  await end();
+});

@@ -1,0 +1,100 @@
+// A browser with the app in it, as the tests meet it, and what the needle model can be asked.
+//
+// Environment: SERVER_URL; KEYED_URL, for who has the KEY; FIXTURES, a folder; SHOTS, where pictures
+// of the pages go.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { chromium } from 'playwright-core';
+
+export const { SERVER_URL, KEYED_URL, KEY, SHOTS } = process.env;
+
+const haystack = readFileSync(`${process.env.FIXTURES}/haystack.txt`, 'utf8');
+export const QUESTION = `${haystack.slice(0, 300)}\nWe met amber lantern today.\n` +
+  `${haystack.slice(300, 600)}\nWhat is the full name of amber?`;
+export const ANSWER = 'It is amber lantern.';
+export const TOOL = JSON.stringify([{ type: 'function', function: {
+  name: 'lookup_name', description: 'The full name of a person.',
+  parameters: { type: 'object', properties: { first: { type: 'string' } },
+    required: ['first'] } } }]);
+
+export const sampling = (fields = {}) => ({
+  temperature: '0', top_p: '', top_k: '', max_tokens: '64', seed: '', ...fields });
+export const BABBLE = sampling({ temperature: '2', max_tokens: '3000', seed: '7' });
+// An answer that goes on until somebody stops it, for the model likes to end soon.
+export const withoutEnd = (context) => context.route('**/v1/chat/completions', (route) =>
+  route.continue({ postData: { ...route.request().postDataJSON(), ignore_eos: true } }));
+
+let browser;
+export async function openBrowser() {
+  browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+}
+export const closeBrowser = () => browser.close();
+
+// What must not happen on any page is collected from the first request on; see end().
+export async function openApp(options = {}) {
+  const { url = SERVER_URL, at = '', settings = {}, width = 1440, height = 900, ...others } = options;
+  const context = await browser.newContext({ viewport: { width, height }, ...others });
+  context.setDefaultTimeout(10_000);
+  const problems = [];
+  const requests = [];
+  context.on('request', (request) => requests.push(request.url()));
+  await context.exposeBinding('reportViolation', (_source, text) => problems.push(text));
+  await context.addInitScript((kept) => {
+    document.addEventListener('securitypolicyviolation', (event) =>
+      window.reportViolation(`policy: ${event.violatedDirective} ${event.blockedURI}`));
+    if (!localStorage.getItem('slipstream.settings')) {
+      localStorage.setItem('slipstream.settings', JSON.stringify(kept));
+    }
+  }, { sampling: sampling(), ...settings });
+  const page = await context.newPage();
+  page.on('pageerror', (error) => problems.push(`error: ${error.message}`));
+  await page.goto(`${url}/${at}`);
+  await page.getByRole('navigation').waitFor();
+  return {
+    page,
+    context,
+    requests,
+    async end() {
+      await context.close();
+      assert.deepEqual(problems, []);
+      const strangers = requests.filter((one) =>
+        !one.startsWith(`${url}/`) && !one.startsWith('blob:') && !one.startsWith('data:'));
+      assert.deepEqual(strangers, [], 'requests to other hosts');
+      assert.ok(requests.length > 3, 'requests were seen at all');
+    },
+  };
+}
+
+export async function ask(page, text) {
+  await page.getByLabel('Message', { exact: true }).fill(text);
+  await page.keyboard.press('Enter');
+}
+
+// The last answer, when it is complete.
+export async function answered(page) {
+  const answer = page.getByRole('article', { name: 'Answer' }).last();
+  await answer.and(page.locator('[aria-busy=false]')).waitFor();
+  return answer;
+}
+
+// The answer that comes in the place of this one.
+export async function regenerated(page, answer) {
+  const old = await answer.elementHandle();
+  await answer.getByRole('button', { name: 'Regenerate' }).click();
+  await page.waitForFunction((element) => !element.isConnected, old);
+  return answered(page);
+}
+
+// Lengths that a text had while it grew, from the page itself: a test that asks now and then may
+// miss them.
+export async function watchAnswer(page) {
+  await page.evaluate(() => {
+    window.seenLengths = [];
+    new MutationObserver(() => {
+      const n = [...document.querySelectorAll('.answer .rich')].at(-1)?.textContent.length ?? 0;
+      if (n !== window.seenLengths.at(-1)) window.seenLengths.push(n);
+    }).observe(document.body, { childList: true, subtree: true, characterData: true });
+  });
+  return () => page.evaluate(() => window.seenLengths);
+}

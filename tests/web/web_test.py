@@ -1,0 +1,65 @@
+"""The web app in a browser, against the real server and the needle model; and its unit tests.
+
+Environment: SLIPSTREAM_BIN, the built program; SLIPSTREAM_BUILD, where the app was built and where the
+browser's driver is installed.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+# Two threads that compute wait for each other, and next to a browser they wait long.
+os.environ["SLIPSTREAM_THREADS"] = "1"
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "server"))
+
+import npm_packages  # noqa: E402
+from serving import FIXTURES, Serving  # noqa: E402
+
+BUILD = pathlib.Path(os.environ["SLIPSTREAM_BUILD"])
+APP = BUILD / "web"  # a copy of web/, with its packages
+INSTALLED = BUILD / "web_tests"
+KEY = "a-key-of-the-test"
+ARGUMENTS = ("--name", "needle", "--ctx", "4096", "--kv", "turbo8v4")
+
+
+class Web(unittest.TestCase):
+    def setUp(self):
+        if not (APP / "dist").exists():
+            self.skipTest("the program was built without the web app: SLIPSTREAM_WEB is off")
+
+    def run_node(self, command, **options):
+        node = subprocess.run(command, check=False, capture_output=True, text=True, timeout=280,
+                              **options)
+        print(f"\n{node.stdout}{node.stderr}", flush=True)
+        self.assertEqual(node.returncode, 0)
+
+    def serve(self, *arguments):
+        server = Serving(*ARGUMENTS, *arguments)
+        self.addCleanup(lambda: self.assertEqual(server.stop(), 0))
+        return f"http://127.0.0.1:{server.port}"
+
+    def test_units(self):
+        self.run_node(["npm", "test"], cwd=APP)
+
+    def test_browser(self):
+        if not shutil.which("chromium"):
+            self.skipTest("chromium is not installed")
+        npm_packages.install(HERE, INSTALLED)
+        # Beside what they import: node looks for packages where a file is.
+        for file in HERE.glob("*.mjs"):
+            shutil.copy(file, INSTALLED)
+        # One file at a time: the machine of a gate has few cores, and a browser takes them all.
+        self.run_node(["node", "--test", "--test-concurrency=1", "--test-timeout=60000",
+                       "--test-reporter=spec", *sorted(f.name for f in HERE.glob("*_test.mjs"))],
+                      cwd=INSTALLED,
+                      env={**os.environ, "SERVER_URL": self.serve(),
+                           "KEYED_URL": self.serve("--api-key", KEY), "KEY": KEY,
+                           "FIXTURES": str(FIXTURES), "SHOTS": str(INSTALLED / "shots")})
+
+
+if __name__ == "__main__":
+    unittest.main()
