@@ -1,6 +1,6 @@
-// For tests: JSON Schema read naively, keyword by keyword, straight from the specification; shares
-// nothing with what it judges. Patterns are read by the C library (POSIX extended): only those that
-// mean the same there.
+// For tests, and for slipstream eval, which judges answers: JSON Schema read naively, keyword by
+// keyword, straight from the specification; shares nothing with what it judges. Patterns are read
+// by the C library (POSIX extended): only those that mean the same there.
 #pragma once
 
 #include <regex.h>

@@ -1,0 +1,77 @@
+// An arm: everything that is measured of one KV scheme, in one process, because a process has one
+// compressed scheme. The arm of f16 comes first and leaves its log-probabilities in a folder for
+// the others.
+//
+// Threads: run_arm() by one thread per process.
+// Errors:  as of Model::load() and of the trials; kInvalidArgument for depths that neither the
+// model
+//          nor the text has.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/quality/divergence.h"
+#include "bench/quality/tool_trial.h"
+
+namespace slipstream::quality {
+
+struct ArmOptions {
+  std::string model = {};
+  std::string kv = {};
+  std::string plugin = {};          // for turbo...
+  std::string text = {};            // a file; empty: plain_text()
+  std::string base_directory = {};  // for log-probabilities
+  std::vector<int> depths = {};     // empty: kDefaultDepths, as far as model and text go
+  int n_chunks = 8;                 // at each depth, at most
+  int n_needle_texts = 1;
+  int n_tool_calls = 8;
+  int n_drift_prompts = 6;
+  int n_drift_tokens = 128;
+  int n_threads = 0;
+  // Which trials: "divergence", "needles", "tools", "drift".
+  std::vector<std::string> tasks = {};
+};
+
+inline constexpr std::array<int, 2> kDefaultDepths = {512, 2048};
+inline constexpr std::array<std::string_view, 4> kTasks = {"divergence", "needles", "tools",
+                                                           "drift"};
+
+struct DepthFigures {
+  int depth = 0;
+  int n_chunks = 0;
+  double perplexity = 0;
+  DivergenceFigures divergence = {};  // of f16: none, all zero
+};
+
+struct NeedleAnswer {
+  std::string kind = {};
+  int depth = 0;
+  double position = 0;
+  std::string name = {};
+  std::string answer = {};
+  bool right = false;
+};
+
+struct ArmResult {
+  std::vector<int> depths;  // that were measured
+  std::vector<DepthFigures> divergence;
+  std::vector<NeedleAnswer> needles;
+  std::vector<ToolCallOutcome> tool_calls;
+  std::vector<SchemaOutcome> schemas;
+  std::vector<std::vector<Token>> continuations;
+  std::vector<std::string> notes;  // what was left out, and why
+  double seconds = 0;
+};
+
+// From 0 to 1, with what is done now.
+using OnArmProgress = std::function<void(double done, std::string_view what)>;
+
+[[nodiscard]] Result<ArmResult> run_arm(const ArmOptions& options,
+                                        const OnArmProgress& on_progress);
+
+}  // namespace slipstream::quality

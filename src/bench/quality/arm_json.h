@@ -1,0 +1,27 @@
+// Arms as JSON, for the pipe between eval and the process of an arm: the members by their names.
+//
+// Threads: pure functions. Errors: nlohmann's exceptions, for who reads what another program wrote.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "bench/quality/arm.h"
+
+namespace slipstream::quality {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArmOptions, model, kv, plugin, text, base_directory, depths,
+                                   n_chunks, n_needle_texts, n_tool_calls, n_drift_prompts,
+                                   n_drift_tokens, n_threads, tasks)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DivergenceFigures, n_tokens, kl_mean, kl_mean_error, kl_median,
+                                   kl_90, kl_95, kl_99, kl_99_9, kl_max, same_top, same_top_error,
+                                   delta_p_mean, delta_p_mean_error, delta_p_rms, perplexity,
+                                   perplexity_base, perplexity_ratio, perplexity_ratio_error)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DepthFigures, depth, n_chunks, perplexity, divergence)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NeedleAnswer, kind, depth, position, name, answer, right)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ToolCallOutcome, asked, answer, is_call, right_name, valid,
+                                   as_expected)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SchemaOutcome, schema, answer, valid)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArmResult, depths, divergence, needles, tool_calls, schemas,
+                                   continuations, notes, seconds)
+
+}  // namespace slipstream::quality

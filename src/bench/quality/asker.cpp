@@ -1,0 +1,89 @@
+#include "bench/quality/asker.h"
+
+#include <llama.h>
+
+#include <future>
+#include <optional>
+
+#include "server/chat/output_parser.h"
+
+namespace slipstream::quality {
+namespace {
+
+struct Generated {
+  std::string text;
+  std::vector<Token> tokens;
+};
+
+Result<Generated> generate(Engine& engine, GenerateRequest request) {
+  request.sampling.temperature = 0;
+  Generated generated;
+  std::promise<Ending> ended;  // after which the engine's thread no longer touches `generated`
+  const Result<RequestId> id = engine.submit(std::move(request), [&](const Event& event) {
+    generated.text += event.text;
+    for (const Sampled& sampled : event.tokens) generated.tokens.push_back(sampled.token);
+    if (event.ending) ended.set_value(*event.ending);
+  });
+  if (!id) return std::unexpected(id.error());
+  const Ending ending = ended.get_future().get();
+  if (ending.reason == FinishReason::kFailed) return fail(Code::kIo, ending.error);
+  return generated;
+}
+
+std::string text_of(const Vocabulary& vocabulary, std::optional<Token> token) {
+  return token ? vocabulary.piece(*token, true) : std::string();
+}
+
+}  // namespace
+
+Result<std::vector<Token>> go_on(Engine& engine, std::vector<Token> prompt, int n_tokens,
+                                 bool ignores_end) {
+  Result<Generated> generated = generate(
+      engine, {.prompt = std::move(prompt), .n_tokens_max = n_tokens, .ignores_end = ignores_end});
+  if (!generated) return std::unexpected(generated.error());
+  return std::move(generated->tokens);
+}
+
+Result<Asker> Asker::create(Engine& engine) {
+  const char* source = llama_model_chat_template(engine.model(), nullptr);
+  if (source == nullptr) return fail(Code::kUnsupported, "the model has no chat template");
+  const Vocabulary& vocabulary = engine.vocabulary();
+  Result<ChatTemplate> created = ChatTemplate::create(source, text_of(vocabulary, vocabulary.bos()),
+                                                      text_of(vocabulary, vocabulary.eos()));
+  if (!created) return fail(Code::kUnsupported, created.error().message);
+  return Asker(engine, std::move(*created));
+}
+
+Result<ChatAnswer> Asker::ask(const Question& question) const {
+  // Reasoning is turned off where a template can: it would take most of the time, and differ in
+  // words that change nothing.
+  const Result<std::string> prompt =
+      template_.render({.messages = Json::array({{{"role", "user"}, {"content", question.text}}}),
+                        .tools = question.tools,
+                        .variables = {{"enable_thinking", false}}});
+  if (!prompt) return std::unexpected(prompt.error());
+  const Vocabulary& vocabulary = engine_->vocabulary();
+  // Most templates write the beginning of the text themselves.
+  const bool has_bos =
+      vocabulary.bos() && prompt->starts_with(text_of(vocabulary, vocabulary.bos()));
+  Result<std::vector<Token>> tokens = vocabulary.tokenize(*prompt, !has_bos, true);
+  if (!tokens) return std::unexpected(tokens.error());
+  SamplingParams sampling;
+  sampling.grammar = question.grammar;
+  const Result<Generated> generated = generate(*engine_, {.prompt = std::move(*tokens),
+                                                          .n_tokens_max = question.n_tokens_max,
+                                                          .sampling = sampling,
+                                                          .shows_control_tokens = true});
+  if (!generated) return std::unexpected(generated.error());
+
+  const ChatFormat& format = template_.format();
+  OutputParser parser({.format = format,
+                       .tools = ToolSet(question.tools),
+                       .starts_in_reasoning = opens_reasoning(*prompt, format.reasoning)});
+  ChatAnswer answer;
+  answer.add(parser.push(generated->text));
+  answer.add(parser.finish());
+  return answer;
+}
+
+}  // namespace slipstream::quality

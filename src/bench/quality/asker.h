@@ -1,0 +1,48 @@
+// Asker: asks a model one thing at a time, greedily, and waits: a conversation through the model's
+// own chat template, or a text to continue.
+//
+// Threads: thread-compatible; the engine must outlive it.
+// Errors:  create(): kUnsupported for a model without a chat template, or with one that cannot be
+//          read. ask() and go_on(): as of the template and of Engine::submit(), and kIo with the
+//          engine's words where it failed.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/engine.h"
+#include "server/chat/chat_answer.h"
+#include "server/chat/chat_template.h"
+
+namespace slipstream::quality {
+
+using Json = nlohmann::ordered_json;
+
+struct Question {
+  std::string text;          // what the user says
+  Json tools = {};           // as in OpenAI's API
+  std::string grammar = {};  // of the answer; empty: none
+  int n_tokens_max = 64;
+};
+
+// Continues tokens; ignores_end: past the model's own end of text.
+[[nodiscard]] Result<std::vector<Token>> go_on(Engine& engine, std::vector<Token> prompt,
+                                               int n_tokens, bool ignores_end);
+
+class Asker {
+ public:
+  [[nodiscard]] static Result<Asker> create(Engine& engine);
+  [[nodiscard]] Result<ChatAnswer> ask(const Question& question) const;
+
+ private:
+  Asker(Engine& engine, ChatTemplate chat_template)
+      : engine_(&engine), template_(std::move(chat_template)) {}
+
+  Engine* engine_;
+  ChatTemplate template_;
+};
+
+}  // namespace slipstream::quality

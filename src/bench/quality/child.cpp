@@ -1,0 +1,196 @@
+#include "bench/quality/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+#include "base/format.h"
+#include "base/unique_fd.h"
+
+namespace slipstream::quality {
+namespace {
+
+constexpr std::size_t kComplaintBytesMax = 4096;
+
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends = {};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno(errno, "cannot make a pipe");
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+// Not a pipe: a child that dies early would leave its parent with SIGPIPE.
+Result<UniqueFd> file_of(std::string_view text) {
+  UniqueFd file(memfd_create("input", MFD_CLOEXEC));
+  if (!file) return fail_errno(errno, "cannot keep a child's input");
+  const auto written = write_exactly(file.get(), std::as_bytes(std::span(text)));
+  if (!written) return std::unexpected(written.error());
+  lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+// While it lives, SIGINT and SIGTERM arrive at a descriptor.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+    fd_ = UniqueFd(signalfd(-1, &signals_, SFD_CLOEXEC));
+  }
+  ~StopSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  // Takes what has arrived, which would end this process when it is unblocked.
+  void take() const {
+    signalfd_siginfo signal{};
+    (void)!read(fd_.get(), &signal, sizeof(signal));
+  }
+  [[nodiscard]] const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t signals_{};
+  sigset_t before_{};
+  UniqueFd fd_;
+};
+
+Result<pid_t> spawn(const std::vector<std::string>& command, int in, int out, int error,
+                    const sigset_t& mask) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  std::vector<std::string> words = command;
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t pid = 0;
+  const int failure =
+      posix_spawn(&pid, words.front().c_str(), &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failure != 0) return fail_errno(failure, format_text("cannot start {}", command.front()));
+  return pid;
+}
+
+// Cuts what comes into lines.
+class Lines {
+ public:
+  Lines(const OnLine& on_line, std::string& complaint) : on_line_(on_line), complaint_(complaint) {}
+  ~Lines() { take_line(); }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+
+  void add(std::string_view text) {
+    for (const char c : text) {
+      if (c == '\n') {
+        take_line();
+      } else if (line_.size() < kComplaintBytesMax) {
+        line_ += c;
+      }
+    }
+  }
+
+ private:
+  void take_line() {
+    if (!line_.empty() && !on_line_(line_)) {
+      complaint_ += (complaint_.empty() ? "" : "\n") + line_;
+      if (complaint_.size() > kComplaintBytesMax) {
+        complaint_.erase(0, complaint_.size() - kComplaintBytesMax);
+      }
+    }
+    line_.clear();
+  }
+
+  const OnLine& on_line_;
+  std::string& complaint_;
+  std::string line_;
+};
+
+// False: nothing more will come.
+bool read_some(int fd, const std::function<void(std::string_view)>& take) {
+  std::array<char, 16384> buffer;
+  const ssize_t n = read(fd, buffer.data(), buffer.size());
+  if (n > 0) take({buffer.data(), static_cast<std::size_t>(n)});
+  return n > 0 || (n < 0 && errno == EINTR);
+}
+
+// Reads both until their ends.
+Result<void> listen(int out, int error, const StopSignals& stop, ChildEnd& end,
+                    const OnLine& on_line) {
+  Lines lines(on_line, end.complaint);
+  std::array<pollfd, 3> fds = {{{out, POLLIN, 0}, {error, POLLIN, 0}, {stop.fd(), POLLIN, 0}}};
+  while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+    if (poll(fds.data(), fds.size(), -1) < 0) {
+      if (errno == EINTR) continue;
+      return fail_errno(errno, "cannot wait for a child");
+    }
+    if (fds[2].revents != 0) {
+      stop.take();
+      return fail(Code::kCancelled, "stopped by a signal");
+    }
+    if (fds[0].revents != 0 && !read_some(out, [&](std::string_view text) { end.out += text; })) {
+      fds[0].fd = -1;  // poll() passes over it
+    }
+    if (fds[1].revents != 0 && !read_some(error, [&](std::string_view text) { lines.add(text); })) {
+      fds[1].fd = -1;
+    }
+    if (end.out.size() > kChildOutBytesMax) {
+      return fail(Code::kIo, format_text("a child wrote more than {} bytes", kChildOutBytesMax));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ChildEnd> run_child(const std::vector<std::string>& command, std::string_view input,
+                           const OnLine& on_line) {
+  const Result<UniqueFd> in = file_of(input);
+  if (!in) return std::unexpected(in.error());
+  Result<Pipe> out = make_pipe();
+  if (!out) return std::unexpected(out.error());
+  Result<Pipe> error = make_pipe();
+  if (!error) return std::unexpected(error.error());
+  const StopSignals stop;
+  const Result<pid_t> pid =
+      spawn(command, in->get(), out->write.get(), error->write.get(), stop.before());
+  if (!pid) return std::unexpected(pid.error());
+  out->write.reset();  // or the end of what the child writes would never come
+  error->write.reset();
+
+  ChildEnd end;
+  const Result<void> heard = listen(out->read.get(), error->read.get(), stop, end, on_line);
+  if (!heard) kill(*pid, SIGKILL);
+  int status = 0;
+  while (waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!heard) return std::unexpected(heard.error());
+  end.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  return end;
+}
+
+void die_with_parent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
+
+}  // namespace slipstream::quality

@@ -1,0 +1,54 @@
+#include "bench/quality/child.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace slipstream::quality {
+namespace {
+
+Result<ChildEnd> shell(const std::string& script, std::string_view input = "",
+                       std::vector<std::string>* lines = nullptr) {
+  return run_child({"/bin/sh", "-c", script}, input, [&](std::string_view line) {
+    if (!line.starts_with("progress")) return false;
+    if (lines != nullptr) lines->emplace_back(line);
+    return true;
+  });
+}
+
+TEST(Child, ReadsItsInputAndGivesItsOutput) {
+  const std::string input(300000, 'x');
+  const Result<ChildEnd> end = shell("cat", input);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->status, 0);
+  EXPECT_EQ(end->out, input);
+}
+
+TEST(Child, TellsProgressAndKeepsComplaints) {
+  std::vector<std::string> lines;
+  const auto end = shell("echo progress 1 >&2; echo oh no >&2; echo progress 2 >&2", "", &lines);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(lines, (std::vector<std::string>{"progress 1", "progress 2"}));
+  EXPECT_EQ(end->complaint, "oh no");
+}
+
+TEST(Child, SaysHowItEnded) {
+  EXPECT_EQ(shell("exit 3")->status, 3);
+  const Result<ChildEnd> killed = shell("kill -SEGV $$", "unread input");
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->status, -1);
+  EXPECT_EQ(killed->signal, SIGSEGV);
+}
+
+TEST(Child, ThatCannotBeStartedIsAnError) {
+  EXPECT_FALSE(run_child({"/nonexistent/program"}, "", [](std::string_view) { return false; }));
+}
+
+TEST(Child, IsEndedWhenItsParentIsToldToStop) {
+  const auto end = shell("kill -TERM $PPID; sleep 60");
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, Code::kCancelled);
+}
+
+}  // namespace
+}  // namespace slipstream::quality

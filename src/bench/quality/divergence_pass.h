@@ -1,0 +1,33 @@
+// A pass over a text for its divergence: once with f16, which writes its log-probabilities to a
+// file, and then with any scheme, in this process or another, which is compared with that file.
+//
+//   record_base(f16_model, chunks, 512, "base", {});
+//   Result<DivergenceFigures> figures = measure(turbo_model, chunks, 512, "base", {});
+//
+// The model needs as many outputs as tokens of a step (ModelOptions::n_outputs_max).
+//
+// Threads: for the thread that owns the model.
+// Errors:  as of scored_text.h, base_rows.h and divergence.h.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "bench/quality/divergence.h"
+#include "bench/quality/scored_text.h"
+
+namespace slipstream::quality {
+
+using OnProgress = std::function<void(double done)>;  // from 0 to 1
+
+// Gives the perplexity.
+[[nodiscard]] Result<double> record_base(Model& model, std::span<const Tokens> chunks,
+                                         int n_step_tokens, const std::string& path,
+                                         const OnProgress& on_progress);
+
+[[nodiscard]] Result<DivergenceFigures> measure(Model& model, std::span<const Tokens> chunks,
+                                                int n_step_tokens, const std::string& path,
+                                                const OnProgress& on_progress);
+
+}  // namespace slipstream::quality

@@ -1,0 +1,41 @@
+// CompactLogProbs: a model's log-probabilities of all tokens at one place, two bytes each, as
+// llama-perplexity keeps them in its --kl-divergence-base files.
+//
+//   f32 step | f32 lowest | u16 code[n_vocab]      log p = lowest + step * code
+//
+// What is more than 16 below the highest logit is kept as the lowest: it takes no part in a
+// divergence. A step is at most 16/65535, so that a log-probability is off by 0.00012 at most.
+//
+// Threads: pure functions. Errors: kCorrupt for logits that are none (engine/sampling/logprobs.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+
+namespace slipstream::quality {
+
+// Codes of a row, step and lowest among them.
+constexpr std::size_t row_codes(std::size_t n_vocab) { return n_vocab + 4; }
+
+[[nodiscard]] Result<void> encode_log_probs(std::span<const float> logits,
+                                            std::span<std::uint16_t> row);
+
+class LogProbsView {
+ public:
+  explicit LogProbsView(std::span<const std::uint16_t> row);
+  [[nodiscard]] float operator[](std::size_t token) const {
+    return lowest_ + step_ * static_cast<float>(codes_[token]);
+  }
+  [[nodiscard]] std::size_t size() const { return codes_.size(); }
+
+ private:
+  float step_;
+  float lowest_;
+  std::span<const std::uint16_t> codes_;
+};
+
+}  // namespace slipstream::quality

@@ -1,0 +1,54 @@
+// quality.json: everything the suite has found, for programs; and what people read of it.
+//
+//   format "slipstream-quality", version 1, created (UTC), slipstream, llama_cpp, ggml, cpu, n_cpus
+//   model       file, bytes, fingerprint      options  depths, n_chunks, text, ... as they were
+//   used thresholds  fine_up_to, broken_from: kl_mean, same_top schemes     one for each KV scheme,
+//   f16 first; a trial that was not made is null:
+//     kv, bits_per_value (heads of 128), error (null: none), verdict (null of f16), reason,
+//     seconds, notes divergence  [depth, n_chunks, perplexity, divergence: members of
+//     DivergenceFigures] (null of
+//                 f16), in natural logarithms, shares and probabilities from 0 to 1
+//     needles     n, n_right, n_same (as f16's, word for word),
+//                 grid [kind, depth, position, n, n_right, n_same], answers
+//     tool_calls  n, n_calls, n_valid, n_as_expected, n_same, answers
+//     schemas     n, n_valid, answers
+//     drift       n_tokens, first_differences (n_tokens where none), median
+//
+// Threads: pure functions. Errors: write_report(): as of the files.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "bench/quality/suite.h"
+
+namespace slipstream::quality {
+
+// What the suite was made with.
+struct Surroundings {
+  std::string created = {};  // 2026-11-16T02:00:00Z
+  std::string slipstream = {};
+  std::string llama_cpp = {};
+  std::string ggml = {};
+  std::string cpu = {};
+  int n_cpus = 0;
+  std::string model_fingerprint = {};
+  std::uint64_t model_bytes = 0;
+};
+
+[[nodiscard]] Json make_report(std::span<const SchemeResult> schemes, const ArmOptions& options,
+                               const Surroundings& surroundings);
+
+// Tables for a terminal, and the same as Markdown.
+[[nodiscard]] std::string report_for_terminal(const Json& report);
+[[nodiscard]] std::string report_as_markdown(const Json& report);
+// One figure per line: kv,measure,kind,depth,position,value,error.
+[[nodiscard]] std::string report_as_csv(const Json& report);
+
+// quality.json, quality.csv and quality.md in a folder, which is made.
+[[nodiscard]] Result<void> write_report(const Json& report, const std::filesystem::path& folder);
+
+}  // namespace slipstream::quality

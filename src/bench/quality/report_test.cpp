@@ -1,0 +1,64 @@
+#include "bench/quality/report.h"
+
+#include <gtest/gtest.h>
+
+namespace slipstream::quality {
+namespace {
+
+std::vector<SchemeResult> results() {
+  SchemeResult f16{.kv = "f16"};
+  f16.found.depths = {512};
+  f16.found.divergence = {{.depth = 512, .n_chunks = 2, .perplexity = 20}};
+  f16.found.needles = {
+      {.kind = "single", .depth = 512, .name = "a b", .answer = "a b", .right = true},
+      {.kind = "several", .depth = 512, .name = "c d", .answer = "x"}};
+  f16.found.continuations = {{1, 2, 3}, {4, 5, 6}};
+  SchemeResult turbo = f16;
+  turbo.kv = "turbo4";
+  turbo.found.divergence.front().divergence = {.n_tokens = 510, .kl_mean = 0.01, .same_top = 0.95};
+  turbo.found.needles[0].answer = "It is a b";
+  turbo.found.continuations = {{1, 9, 3}, {4, 5, 6}};
+  turbo.judgement = judge(turbo.found.divergence);
+  return {f16, turbo, {.kv = "turbo2", .error = "its process died, \"badly\""}};
+}
+
+Json report() {
+  return make_report(results(), {.model = "/models/m.gguf", .n_drift_tokens = 3},
+                     {.created = "now", .slipstream = "1", .llama_cpp = "2", .ggml = "3"});
+}
+
+TEST(Report, HasEverySchemeWithItsFigures) {
+  const Json json = report();
+  EXPECT_EQ(json["model"]["file"], "m.gguf");
+  ASSERT_EQ(json["schemes"].size(), 3U);
+  EXPECT_TRUE(json["schemes"][0]["divergence"][0]["divergence"].is_null());
+  EXPECT_TRUE(json["schemes"][0]["verdict"].is_null());
+  const Json& turbo = json["schemes"][1];
+  EXPECT_EQ(turbo["verdict"], "fine");
+  EXPECT_EQ(turbo["divergence"][0]["divergence"]["kl_mean"], 0.01);
+  EXPECT_EQ(turbo["needles"]["n_right"], 1);
+  EXPECT_EQ(turbo["needles"]["n_same"], 1);
+  EXPECT_EQ(turbo["needles"]["grid"].size(), 2U);
+  EXPECT_EQ(turbo["drift"]["first_differences"], Json({1, 3}));
+  EXPECT_EQ(turbo["drift"]["median"], 2);
+  EXPECT_TRUE(turbo["tool_calls"].is_null());
+  EXPECT_EQ(json["schemes"][2]["error"], "its process died, \"badly\"");
+}
+
+TEST(Report, TablesSayWhatFailed) {
+  for (const std::string& text : {report_for_terminal(report()), report_as_markdown(report())}) {
+    EXPECT_TRUE(text.contains("0.010000")) << text;
+    EXPECT_TRUE(text.contains("failed")) << text;
+    EXPECT_TRUE(text.contains("turbo2: its process died")) << text;
+  }
+}
+
+TEST(Report, CsvHasSevenFieldsInEveryLine) {
+  const std::string csv = report_as_csv(report());
+  EXPECT_TRUE(csv.contains("turbo4,kl_mean,,512,,0.01,0.0\n")) << csv;
+  EXPECT_TRUE(csv.contains("turbo4,needles_n_same,single,512,0.0,0,\n")) << csv;
+  EXPECT_TRUE(csv.contains("turbo2,error,,,,\"its process died, \"\"badly\"\"\",\n")) << csv;
+}
+
+}  // namespace
+}  // namespace slipstream::quality

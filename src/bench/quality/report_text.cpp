@@ -1,0 +1,262 @@
+// What people read of a report: tables, for a terminal and as Markdown, and one figure per line.
+#include <algorithm>
+#include <vector>
+
+#include "base/format.h"
+#include "bench/quality/report.h"
+
+namespace slipstream::quality {
+namespace {
+
+using Row = std::vector<std::string>;
+
+struct Table {
+  std::string title;
+  std::vector<Row> rows;  // the first one is the head
+};
+
+// Characters, of UTF-8.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string aligned(const Table& table) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : table.rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+  }
+  std::string text = table.title + "\n";
+  for (const Row& row : table.rows) {
+    std::string line = " ";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - width(row[i]), ' ');
+      line += i == 0 ? row[i] + padding : "  " + padding + row[i];  // figures to the right
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string markdown(const Table& table) {
+  std::string text = format_text("## {}\n\n", table.title);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    text += "|";
+    for (const std::string& cell : table.rows[i]) text += format_text(" {} |", cell);
+    text += "\n";
+    if (i > 0) continue;
+    text += "|";
+    for (std::size_t k = 0; k < table.rows[i].size(); ++k) text += "---|";
+    text += "\n";
+  }
+  return text;
+}
+
+std::string percent(const Json& share) {
+  return format_text("{:.2f} %", 100 * share.get<double>());
+}
+
+std::string of(const Json& part, const char* key) {
+  if (part.is_null()) return "-";
+  return format_text("{}/{}", part[key].get<int>(), part["n"].get<int>());
+}
+
+Table divergence_table(const Json& report, int depth) {
+  Table table{.title = format_text("Divergence from f16 at depth {}", depth),
+              .rows = {{"KV", "bits", "perplexity", "mean KL", "median", "90 %", "95 %", "99 %",
+                        "99.9 %", "max", "same top-1", "mean Δp", "RMS Δp"}}};
+  for (const Json& scheme : report["schemes"]) {
+    Row row = {scheme["kv"], format_text("{:.2f}", scheme["bits_per_value"].get<double>())};
+    if (!scheme["error"].is_null()) row.emplace_back("failed");
+    for (const Json& figures : scheme["divergence"]) {
+      if (figures["depth"] != depth) continue;
+      row.push_back(format_text("{:.4f}", figures["perplexity"].get<double>()));
+      const Json& found = figures["divergence"];
+      if (found.is_null()) continue;
+      row.push_back(format_text("{:.6f} ± {:.6f}", found["kl_mean"].get<double>(),
+                                found["kl_mean_error"].get<double>()));
+      for (const char* key : {"kl_median", "kl_90", "kl_95", "kl_99", "kl_99_9", "kl_max"}) {
+        row.push_back(format_text("{:.6f}", found[key].get<double>()));
+      }
+      row.push_back(format_text("{:.2f} ± {:.2f} %", 100 * found["same_top"].get<double>(),
+                                100 * found["same_top_error"].get<double>()));
+      row.push_back(percent(found["delta_p_mean"]));
+      row.push_back(percent(found["delta_p_rms"]));
+    }
+    row.resize(table.rows.front().size(), "-");
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// Right answers and those that are f16's, of all kinds together.
+Table needle_table(const Json& scheme) {
+  Table table{.title = format_text("Needles with {}: right / as f16 / asked, by depth and position",
+                                   scheme["kv"].get<std::string>()),
+              .rows = {{"depth", "0 %", "25 %", "50 %", "75 %", "100 %"}}};
+  std::vector<int> depths;
+  for (const Json& cell : scheme["needles"]["grid"]) {
+    if (!std::ranges::contains(depths, cell["depth"].get<int>())) depths.push_back(cell["depth"]);
+  }
+  for (const int depth : depths) {
+    Row row = {std::to_string(depth)};
+    for (const double position : {0.0, 0.25, 0.5, 0.75, 1.0}) {
+      int n = 0;
+      int n_right = 0;
+      int n_same = 0;
+      for (const Json& cell : scheme["needles"]["grid"]) {
+        if (cell["depth"] != depth || cell["position"] != position) continue;
+        n += cell["n"].get<int>();
+        n_right += cell["n_right"].get<int>();
+        n_same += cell["n_same"].get<int>();
+      }
+      row.push_back(format_text("{}/{}/{}", n_right, n_same, n));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Table summary_table(const Json& report) {
+  Table table{.title = "Summary",
+              .rows = {{"KV", "needles right", "as f16", "calls valid", "as asked", "as f16",
+                        "JSON valid", "drift median", "verdict"}}};
+  for (const Json& scheme : report["schemes"]) {
+    const Json& drift = scheme["drift"];
+    const bool is_base = scheme["kv"] == "f16";
+    table.rows.push_back(
+        {scheme["kv"], of(scheme["needles"], "n_right"), of(scheme["needles"], "n_same"),
+         of(scheme["tool_calls"], "n_valid"), of(scheme["tool_calls"], "n_as_expected"),
+         of(scheme["tool_calls"], "n_same"), of(scheme["schemas"], "n_valid"),
+         drift.is_null() || is_base ? "-"
+                                    : format_text("{:.0f} of {}", drift["median"].get<double>(),
+                                                  drift["n_tokens"].get<int>()),
+         !scheme["error"].is_null()    ? "failed"
+         : scheme["verdict"].is_null() ? "-"
+                                       : scheme["verdict"].get<std::string>()});
+  }
+  return table;
+}
+
+std::vector<Table> tables(const Json& report) {
+  std::vector<Table> all;
+  if (!report["schemes"][0]["divergence"].is_null()) {
+    for (const Json& depth : report["options"]["depths"]) {
+      all.push_back(divergence_table(report, depth));
+    }
+  }
+  for (const Json& scheme : report["schemes"]) {
+    if (!scheme["needles"].is_null()) all.push_back(needle_table(scheme));
+  }
+  all.push_back(summary_table(report));
+  return all;
+}
+
+// Reasons, errors and notes, one per line.
+std::vector<std::string> remarks(const Json& report) {
+  std::vector<std::string> lines;
+  const auto add = [&](const Json& scheme, const Json& text) {
+    if (text.is_null()) return;
+    lines.push_back(
+        format_text("{}: {}", scheme["kv"].get<std::string>(), text.get<std::string>()));
+  };
+  for (const Json& scheme : report["schemes"]) {
+    add(scheme, scheme["error"]);
+    if (scheme["verdict"] != "fine") add(scheme, scheme["reason"]);
+    if (scheme["kv"] != "f16") continue;  // the others leave out the same
+    for (const Json& note : scheme["notes"]) add(scheme, note);
+  }
+  return lines;
+}
+
+std::string heading(const Json& report) {
+  return format_text(
+      "{}, {} bytes, text: {}, {} chunks at each depth at most; slipstream {}, "
+      "llama.cpp {}, ggml {}; {}, {} CPUs; {}",
+      report["model"]["file"].get<std::string>(), report["model"]["bytes"].get<std::uint64_t>(),
+      report["options"]["text"].get<std::string>(), report["options"]["n_chunks"].get<int>(),
+      report["slipstream"].get<std::string>(), report["llama_cpp"].get<std::string>(),
+      report["ggml"].get<std::string>(), report["cpu"].get<std::string>(),
+      report["n_cpus"].get<int>(), report["created"].get<std::string>());
+}
+
+// As RFC 4180 wants it.
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+class Csv {
+ public:
+  void add(const Json& scheme, std::string_view measure, const std::string& kind,
+           const std::string& depth, const std::string& position, const Json& value,
+           const Json& error = {}) {
+    text += format_text("{},{},{},{},{},{},{}\n", quoted(scheme["kv"].get<std::string>()), measure,
+                        kind, depth, position,
+                        value.is_string() ? quoted(value.get<std::string>()) : value.dump(),
+                        error.is_null() ? "" : error.dump());
+  }
+  std::string text = "kv,measure,kind,depth,position,value,error\n";
+};
+
+void add_divergence(Csv& csv, const Json& scheme) {
+  for (const Json& figures : scheme["divergence"]) {
+    const std::string depth = figures["depth"].dump();
+    csv.add(scheme, "perplexity", "", depth, "", figures["perplexity"]);
+    const Json& found = figures["divergence"];
+    if (found.is_null()) continue;
+    for (const auto& [key, value] : found.items()) {
+      if (key.ends_with("_error") || key == "perplexity") continue;
+      csv.add(scheme, key, "", depth, "", value,
+              found.contains(key + "_error") ? found[key + "_error"] : Json());
+    }
+  }
+}
+
+}  // namespace
+
+std::string report_for_terminal(const Json& report) {
+  std::string text = heading(report) + "\n\n";
+  for (const Table& table : tables(report)) text += aligned(table) + "\n";
+  for (const std::string& remark : remarks(report)) text += remark + "\n";
+  return text;
+}
+
+std::string report_as_markdown(const Json& report) {
+  std::string text = format_text("# Quality\n\n{}\n\n", heading(report));
+  for (const Table& table : tables(report)) text += markdown(table) + "\n";
+  for (const std::string& remark : remarks(report)) text += format_text("- {}\n", remark);
+  return text;
+}
+
+std::string report_as_csv(const Json& report) {
+  Csv csv;
+  for (const Json& scheme : report["schemes"]) {
+    if (!scheme["error"].is_null()) csv.add(scheme, "error", "", "", "", scheme["error"]);
+    if (!scheme["verdict"].is_null()) csv.add(scheme, "verdict", "", "", "", scheme["verdict"]);
+    add_divergence(csv, scheme);
+    if (!scheme["needles"].is_null()) {
+      for (const Json& cell : scheme["needles"]["grid"]) {
+        for (const char* key : {"n", "n_right", "n_same"}) {
+          csv.add(scheme, format_text("needles_{}", key), cell["kind"], cell["depth"].dump(),
+                  cell["position"].dump(), cell[key]);
+        }
+      }
+    }
+    for (const char* part : {"tool_calls", "schemas"}) {
+      if (scheme[part].is_null()) continue;
+      for (const auto& [key, value] : scheme[part].items()) {
+        if (value.is_number()) csv.add(scheme, format_text("{}_{}", part, key), "", "", "", value);
+      }
+    }
+    if (!scheme["drift"].is_null()) {
+      csv.add(scheme, "drift_median", "", "", "", scheme["drift"]["median"]);
+    }
+  }
+  return csv.text;
+}
+
+}  // namespace slipstream::quality

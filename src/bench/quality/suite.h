@@ -1,0 +1,41 @@
+// The quality suite: f16 first, then each scheme in a process of its own, compared with f16.
+//
+// A scheme whose process fails or dies has an error instead of figures; the others go on. Without
+// f16 there is nothing to compare with.
+//
+// Threads: as of child.h. Errors: kInvalidArgument for no schemes; what made f16 fail.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/quality/arm.h"
+#include "bench/quality/verdict.h"
+
+namespace slipstream::quality {
+
+struct SuiteOptions {
+  ArmOptions arm;                        // its kv is each of the schemes in turn
+  std::vector<std::string> schemes;      // f16 need not be among them
+  std::vector<std::string> arm_command;  // runs answer_as_arm() in another process
+};
+
+struct SchemeResult {
+  std::string kv;
+  std::string error = {};  // why there are no figures; empty: there are
+  ArmResult found = {};
+  std::optional<Judgement> judgement = {};  // none for f16, and without divergences
+};
+
+// The first one is f16.
+[[nodiscard]] Result<std::vector<SchemeResult>> run_suite(const SuiteOptions& options,
+                                                          const OnProgress& on_progress);
+
+// The other end: options from standard input, the result as one line of JSON to standard output,
+// lines "progress 0.25 needles" to standard error. The exit status.
+int answer_as_arm();
+
+}  // namespace slipstream::quality
