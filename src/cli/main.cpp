@@ -12,6 +12,7 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/server_load.h"
 #include "cli/doctor/doctor.h"
+#include "cli/eval/eval.h"
 #include "cli/hub/list.h"
 #include "cli/hub/pull.h"
 #include "cli/hub/rm.h"
@@ -35,7 +36,8 @@ constexpr const char* kFooter =
     "  slipstream serve MODEL.gguf     OpenAI's API on http://127.0.0.1:8080/v1\n"
     "  slipstream bench MODEL.gguf     how fast is each KV scheme here, against stock llama.cpp?\n"
     "  slipstream pull org/repo:Q4_K_M a model of huggingface.co; from then on org/repo:Q4_K_M is "
-    "a MODEL\n";
+    "a MODEL\n"
+    "  slipstream eval MODEL.gguf --kv turbo4,q4_0   how close to f16?\n";
 
 void add_model_options(CLI::App& command, std::string& kv, int& n_context, int& n_threads) {
   command
@@ -337,6 +339,7 @@ int run(int argc, char** argv) {
   const CLI::App* show_command = add_show(app, show_options);
   slipstream::rm::Options rm_options;
   const CLI::App* rm_command = add_rm(app, rm_options);
+  const slipstream::eval::Command eval(app);
 
   try {
     app.parse(argc, argv);
@@ -352,6 +355,7 @@ int run(int argc, char** argv) {
   if (list_command->parsed()) return slipstream::list::run(list_options);
   if (show_command->parsed()) return slipstream::show::run(show_options);
   if (rm_command->parsed()) return slipstream::rm::run(rm_options);
+  if (const auto status = eval.run()) return *status;
   std::fputs(app.help().c_str(), stderr);
   return kUsageError;
 }
