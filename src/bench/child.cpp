@@ -1,154 +1,196 @@
 #include "bench/child.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <chrono>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <iostream>
-#include <iterator>
-#include <memory>
-#include <optional>
-#include <string_view>
+#include <csignal>
 
-#include "base/check.h"
 #include "base/format.h"
 #include "base/unique_fd.h"
-
-extern char** environ;  // posix_spawn's, which no header declares
 
 namespace slipstream::bench {
 namespace {
 
-using nlohmann::json;
+constexpr std::size_t kComplaintBytesMax = 4096;
 
 struct Pipe {
-  UniqueFd read_end;
-  UniqueFd write_end;
+  UniqueFd read;
+  UniqueFd write;
 };
 
 Result<Pipe> make_pipe() {
   std::array<int, 2> ends = {};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno(errno, "cannot make a pipe");
-  return Pipe{.read_end = UniqueFd(ends[0]), .write_end = UniqueFd(ends[1])};
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-Result<pid_t> spawn(const ChildProgram& program, const Pipe& input, const Pipe& output) {
-  std::vector<char*> arguments;
-  for (const std::string& word : program.command) {
-    arguments.push_back(const_cast<char*>(word.c_str()));  // posix_spawn does not write to them
+// Not a pipe: a child that dies early would leave its parent with SIGPIPE.
+Result<UniqueFd> file_of(std::string_view text) {
+  UniqueFd file(memfd_create("input", MFD_CLOEXEC));
+  if (!file) return fail_errno(errno, "cannot keep a child's input");
+  const auto written = write_exactly(file.get(), std::as_bytes(std::span(text)));
+  if (!written) return std::unexpected(written.error());
+  lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+// While it lives, SIGINT and SIGTERM arrive at a descriptor.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+    fd_ = UniqueFd(signalfd(-1, &signals_, SFD_CLOEXEC));
   }
-  arguments.push_back(nullptr);
+  ~StopSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  // Takes what has arrived, which would end this process when it is unblocked.
+  void take() const {
+    signalfd_siginfo signal{};
+    (void)!read(fd_.get(), &signal, sizeof(signal));
+  }
+  [[nodiscard]] const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t signals_{};
+  sigset_t before_{};
+  UniqueFd fd_;
+};
+
+Result<pid_t> spawn(const std::vector<std::string>& command, int in, int out, int error,
+                    const sigset_t& mask) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input.read_end.get(), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, output.write_end.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, program.log.c_str(),
-                                   O_WRONLY | O_CREAT | O_APPEND, 0644);
+  posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  std::vector<std::string> words = command;
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int failure =
+      posix_spawn(&pid, words.front().c_str(), &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return fail_errno(error, format_text("cannot start {}", program.command[0]));
+  if (failure != 0) return fail_errno(failure, format_text("cannot start {}", command.front()));
   return pid;
 }
 
-std::string end_of_log(const std::filesystem::path& log) {
-  constexpr std::size_t kBytes = 600;
-  std::ifstream file(log, std::ios::binary);
-  std::string text{std::istreambuf_iterator(file), std::istreambuf_iterator<char>()};
-  if (text.size() > kBytes) text = "..." + text.substr(text.size() - kBytes);
-  return text;
-}
+// Cuts what comes into lines.
+class Lines {
+ public:
+  Lines(const OnLine& on_line, std::string& complaint) : on_line_(on_line), complaint_(complaint) {}
+  ~Lines() { take_line(); }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
 
-// What the child wrote last. Lines that are not JSON are a library's own chatter.
-std::optional<json> read_answer(int fd, const std::function<void(double)>& on_progress) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> stream(fdopen(dup(fd), "r"), std::fclose);
-  std::optional<json> answer;
-  char* line = nullptr;
-  std::size_t n_allocated = 0;
-  while (getline(&line, &n_allocated, stream.get()) > 0) {
-    const json said = json::parse(line, nullptr, false);
-    if (!said.is_object()) continue;
-    if (said.contains("progress")) {
-      on_progress(said["progress"].get<double>());
-    } else {
-      answer = said;
+  void add(std::string_view text) {
+    for (const char c : text) {
+      if (c == '\n') {
+        take_line();
+      } else if (line_.size() < kComplaintBytesMax) {
+        line_ += c;
+      }
     }
   }
-  std::free(line);
-  return answer;
+
+ private:
+  void take_line() {
+    if (!line_.empty() && !on_line_(line_)) {
+      complaint_ += (complaint_.empty() ? "" : "\n") + line_;
+      if (complaint_.size() > kComplaintBytesMax) {
+        complaint_.erase(0, complaint_.size() - kComplaintBytesMax);
+      }
+    }
+    line_.clear();
+  }
+
+  const OnLine& on_line_;
+  std::string& complaint_;
+  std::string line_;
+};
+
+// False: nothing more will come.
+bool read_some(int fd, const std::function<void(std::string_view)>& take) {
+  std::array<char, 16384> buffer;
+  const ssize_t n = read(fd, buffer.data(), buffer.size());
+  if (n > 0) take({buffer.data(), static_cast<std::size_t>(n)});
+  return n > 0 || (n < 0 && errno == EINTR);
 }
 
-Result<json> judge(const ChildProgram& program, const std::optional<json>& answer, int status) {
-  if (answer && answer->contains("result")) return answer->at("result");
-  if (answer && answer->contains("error")) {
-    return fail(Code::kUnsupported, answer->at("error").get<std::string>());
+// Reads both until their ends.
+Result<void> listen(int out, int error, const StopSignals& stop, ChildEnd& end,
+                    const OnLine& on_line) {
+  Lines lines(on_line, end.complaint);
+  std::array<pollfd, 3> fds = {{{out, POLLIN, 0}, {error, POLLIN, 0}, {stop.fd(), POLLIN, 0}}};
+  while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+    if (poll(fds.data(), fds.size(), -1) < 0) {
+      if (errno == EINTR) continue;
+      return fail_errno(errno, "cannot wait for a child");
+    }
+    if (fds[2].revents != 0) {
+      stop.take();
+      return fail(Code::kCancelled, "stopped by a signal");
+    }
+    if (fds[0].revents != 0 && !read_some(out, [&](std::string_view text) { end.out += text; })) {
+      fds[0].fd = -1;  // poll() passes over it
+    }
+    if (fds[1].revents != 0 && !read_some(error, [&](std::string_view text) { lines.add(text); })) {
+      fds[1].fd = -1;
+    }
+    if (end.out.size() > kChildOutBytesMax) {
+      return fail(Code::kIo, format_text("a child wrote more than {} bytes", kChildOutBytesMax));
+    }
   }
-  const std::string how = WIFSIGNALED(status)
-                              ? format_text("was killed by signal {} ({})", WTERMSIG(status),
-                                            strsignal(WTERMSIG(status)))
-                              : format_text("ended with {}", WEXITSTATUS(status));
-  return fail(Code::kUnsupported,
-              format_text("the process {} without an answer; the end of {}:\n{}", how,
-                          program.log.string(), end_of_log(program.log)));
+  return {};
 }
 
 }  // namespace
 
-Result<json> ask_child(const ChildProgram& program, const json& task,
-                       const std::function<void(double)>& on_progress) {
-  Result<Pipe> input = make_pipe();
-  if (!input) return std::unexpected(input.error());
-  Result<Pipe> output = make_pipe();
-  if (!output) return std::unexpected(output.error());
-  // Before the child is there: a task is smaller than a pipe, so that this never waits, and nobody
-  // can close the other end meanwhile.
-  constexpr std::size_t kPipeBytes = std::size_t{64} << 10;  // Linux's default
-  const std::string line = task.dump() + "\n";
-  SLIP_CHECK(line.size() <= kPipeBytes, "a task that no pipe holds");
-  if (write(input->write_end.get(), line.data(), line.size()) != std::ssize(line)) {
-    return fail_errno(errno, "cannot write a task");
-  }
-  input->write_end.reset();
-  const Result<pid_t> pid = spawn(program, *input, *output);
+Result<ChildEnd> run_child(const std::vector<std::string>& command, std::string_view input,
+                           const OnLine& on_line) {
+  const Result<UniqueFd> in = file_of(input);
+  if (!in) return std::unexpected(in.error());
+  Result<Pipe> out = make_pipe();
+  if (!out) return std::unexpected(out.error());
+  Result<Pipe> error = make_pipe();
+  if (!error) return std::unexpected(error.error());
+  const StopSignals stop;
+  const Result<pid_t> pid =
+      spawn(command, in->get(), out->write.get(), error->write.get(), stop.before());
   if (!pid) return std::unexpected(pid.error());
-  input->read_end.reset();
-  output->write_end.reset();
+  out->write.reset();  // or the end of what the child writes would never come
+  error->write.reset();
 
-  const std::optional<json> answer = read_answer(output->read_end.get(), on_progress);
+  ChildEnd end;
+  const Result<void> heard = listen(out->read.get(), error->read.get(), stop, end, on_line);
+  if (!heard) kill(*pid, SIGKILL);
   int status = 0;
-  while (waitpid(*pid, &status, 0) < 0 && errno == EINTR) continue;
-  return judge(program, answer, status);
+  while (waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!heard) return std::unexpected(heard.error());
+  end.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  return end;
 }
 
-int answer_parent(const ChildWork& work) {
-  std::string line;
-  std::getline(std::cin, line);
-  const auto say = [](const json& what) {
-    std::printf("%s\n", what.dump().c_str());
-    std::fflush(stdout);
-  };
-  auto said = std::chrono::steady_clock::now();
-  const auto on_progress = [&](double done) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - said < std::chrono::milliseconds(200)) return;
-    said = now;
-    say({{"progress", done}});
-  };
-  try {
-    const Result<json> result = work(json::parse(line), on_progress);
-    say(result ? json{{"result", *result}} : json{{"error", result.error().message}});
-    return result ? 0 : 1;
-  } catch (const json::exception& error) {
-    say({{"error", format_text("this is not a task: {}", error.what())}});
-    return 1;
-  }
-}
+void die_with_parent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
 }  // namespace slipstream::bench

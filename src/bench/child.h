@@ -1,37 +1,39 @@
-// ask_child(): runs a program, gives it a line of JSON and takes its answer.
+// A child process that is given a text, gives one back, and tells on standard error how far it is.
+// It dies with its parent, and a parent that is told to stop (SIGINT, SIGTERM) ends it first.
 //
-// The child reads its task from standard input and writes lines of JSON to standard output:
-// {"progress": 0.4} as often as it likes, at last {"result": ...} or {"error": "..."}. Its standard
-// error goes to a log. posix_spawn and two pipes, because Boost.Process would bring a library more
-// for these lines.
+// Written by hand on posix_spawn(3): Boost.Process 2 has become a library of its own, which nothing
+// else here needs, and would leave the signals to us all the same.
 //
-// Threads: thread-safe. Errors: kUnsupported with what the child said, or how it died and the end
-// of
-//          its log.
+// Threads: one call at a time, by the thread that handles signals.
+// Errors:  kIo where it cannot be started or read, kCancelled after a signal. How it ended is no
+//          error of ours: see ChildEnd.
 #pragma once
 
-#include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 
 namespace slipstream::bench {
 
-struct ChildProgram {
-  std::vector<std::string> command;  // the first is a path
-  std::filesystem::path log;         // appended to
+struct ChildEnd {
+  int status = 0;         // of exit(); -1: a signal ended it
+  int signal = 0;         // which one; 0: none
+  std::string out;        // all of its standard output, up to kChildOutBytesMax
+  std::string complaint;  // the last lines of its standard error that `on_line` did not take
 };
 
-[[nodiscard]] Result<nlohmann::json> ask_child(const ChildProgram& program,
-                                               const nlohmann::json& task,
-                                               const std::function<void(double)>& on_progress);
+inline constexpr std::size_t kChildOutBytesMax = std::size_t{64} << 20;
 
-// The child's side: reads the task, calls `work`, writes what it returns. The exit status.
-using ChildWork = std::function<Result<nlohmann::json>(
-    const nlohmann::json& task, const std::function<void(double)>& on_progress)>;
-[[nodiscard]] int answer_parent(const ChildWork& work);
+// Each line of standard error goes to on_line; false: it is a complaint.
+using OnLine = std::function<bool(std::string_view line)>;
+
+[[nodiscard]] Result<ChildEnd> run_child(const std::vector<std::string>& command,
+                                         std::string_view input, const OnLine& on_line);
+
+// For the child: end when the parent does.
+void die_with_parent();
 
 }  // namespace slipstream::bench

@@ -1,62 +1,53 @@
 #include "bench/child.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
+
+#include <csignal>
 
 namespace slipstream::bench {
 namespace {
 
-using nlohmann::json;
-
-class ChildTest : public testing::Test {
- protected:
-  void TearDown() override { std::filesystem::remove(log_); }
-  // A shell for a child: the task is its first line of input.
-  Result<json> ask(const std::string& script, const json& task = {{"number", 7}}) {
-    return ask_child({.command = {"/bin/sh", "-c", script}, .log = log_}, task,
-                     [this](double done) { progress_.push_back(done); });
-  }
-  const std::filesystem::path log_ =
-      std::filesystem::temp_directory_path() / ("child_test_" + std::to_string(getpid()) + ".log");
-  std::vector<double> progress_;
-};
-
-TEST_F(ChildTest, GivesTheTaskAndTakesTheResult) {
-  const Result<json> answer = ask("read task; echo \"{\\\"result\\\": $task}\"");
-  ASSERT_TRUE(answer) << answer.error().message;
-  EXPECT_EQ(*answer, json({{"number", 7}}));
+Result<ChildEnd> shell(const std::string& script, std::string_view input = "",
+                       std::vector<std::string>* lines = nullptr) {
+  return run_child({"/bin/sh", "-c", script}, input, [&](std::string_view line) {
+    if (!line.starts_with("progress")) return false;
+    if (lines != nullptr) lines->emplace_back(line);
+    return true;
+  });
 }
 
-TEST_F(ChildTest, TellsProgressAndOverlooksChatter) {
-  const Result<json> answer =
-      ask("echo '{\"progress\": 0.25}'; echo loading; echo '{\"progress\": 0.5}'; "
-          "echo '{\"result\": 1}'");
-  ASSERT_TRUE(answer);
-  EXPECT_EQ(progress_, (std::vector{0.25, 0.5}));
+TEST(Child, ReadsItsInputAndGivesItsOutput) {
+  const std::string input(300000, 'x');
+  const Result<ChildEnd> end = shell("cat", input);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->status, 0);
+  EXPECT_EQ(end->out, input);
 }
 
-TEST_F(ChildTest, SaysWhatTheChildSays) {
-  const Result<json> answer = ask("echo '{\"error\": \"no such scheme\"}'; exit 1");
-  ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().message, "no such scheme");
+TEST(Child, TellsProgressAndKeepsComplaints) {
+  std::vector<std::string> lines;
+  const auto end = shell("echo progress 1 >&2; echo oh no >&2; echo progress 2 >&2", "", &lines);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(lines, (std::vector<std::string>{"progress 1", "progress 2"}));
+  EXPECT_EQ(end->complaint, "oh no");
 }
 
-TEST_F(ChildTest, SaysHowAChildDiedAndWhatItLogged) {
-  const Result<json> answer = ask("echo trouble >&2; kill -SEGV $$");
-  ASSERT_FALSE(answer);
-  EXPECT_NE(answer.error().message.find("signal 11"), std::string::npos) << answer.error().message;
-  EXPECT_NE(answer.error().message.find("trouble"), std::string::npos) << answer.error().message;
+TEST(Child, SaysHowItEnded) {
+  EXPECT_EQ(shell("exit 3")->status, 3);
+  const Result<ChildEnd> killed = shell("kill -SEGV $$", "unread input");
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->status, -1);
+  EXPECT_EQ(killed->signal, SIGSEGV);
 }
 
-TEST_F(ChildTest, AProgramThatIsNotThereIsAnError) {
-  const Result<json> answer = ask_child({.command = {"/no/such/program"}, .log = log_}, {}, {});
-  ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().code, Code::kNotFound);
+TEST(Child, ThatCannotBeStartedIsAnError) {
+  EXPECT_FALSE(run_child({"/nonexistent/program"}, "", [](std::string_view) { return false; }));
 }
 
-TEST_F(ChildTest, AChildThatDoesNotReadIsNotWaitedFor) {
-  const Result<json> answer = ask("exec 0<&-; exit 3");
-  ASSERT_FALSE(answer);
+TEST(Child, IsEndedWhenItsParentIsToldToStop) {
+  const auto end = shell("kill -TERM $PPID; sleep 60");
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, Code::kCancelled);
 }
 
 }  // namespace

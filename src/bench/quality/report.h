@@ -1,18 +1,20 @@
 // quality.json: everything the suite has found, for programs; and what people read of it.
 //
+// clang-format off
 //   format "slipstream-quality", version 1, created (UTC), slipstream, llama_cpp, ggml, cpu, n_cpus
-//   model       file, bytes, fingerprint      options  depths, n_chunks, text, ... as they were
-//   used thresholds  fine_up_to, broken_from: kl_mean, same_top schemes     one for each KV scheme,
-//   f16 first; a trial that was not made is null:
-//     kv, bits_per_value (heads of 128), error (null: none), verdict (null of f16), reason,
-//     seconds, notes divergence  [depth, n_chunks, perplexity, divergence: members of
-//     DivergenceFigures] (null of
-//                 f16), in natural logarithms, shares and probabilities from 0 to 1
+//   model       file, bytes, fingerprint
+//   options     depths, n_chunks, text, ... as they were used
+//   thresholds  fine_up_to, broken_from: kl_mean, same_top
+//   schemes     one for each KV scheme, f16 first; a trial that was not made is null:
+//     kv, bits_per_value (heads of 128), error (null: none), verdict (null of f16), reason, seconds, notes
+//     divergence  [depth, n_chunks, perplexity, divergence: members of DivergenceFigures] (null of f16), in
+//                 natural logarithms; shares and probabilities from 0 to 1
 //     needles     n, n_right, n_same (as f16's, word for word),
 //                 grid [kind, depth, position, n, n_right, n_same], answers
 //     tool_calls  n, n_calls, n_valid, n_as_expected, n_same, answers
 //     schemas     n, n_valid, answers
 //     drift       n_tokens, first_differences (n_tokens where none), median
+// clang-format on
 //
 // Threads: pure functions. Errors: write_report(): as of the files.
 #pragma once

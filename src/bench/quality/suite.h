@@ -34,8 +34,7 @@ struct SchemeResult {
 [[nodiscard]] Result<std::vector<SchemeResult>> run_suite(const SuiteOptions& options,
                                                           const OnProgress& on_progress);
 
-// The other end: options from standard input, the result as one line of JSON to standard output,
-// lines "progress 0.25 needles" to standard error. The exit status.
+// The other end (child_task.h). The exit status.
 int answer_as_arm();
 
 }  // namespace slipstream::quality

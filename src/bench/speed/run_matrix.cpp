@@ -5,9 +5,9 @@
 namespace slipstream::bench {
 namespace {
 
-Result<CellFigures> measure(const CellTask& task, const ChildProgram& program,
+Result<CellFigures> measure(const CellTask& task, const std::vector<std::string>& command,
                             const std::function<void(double)>& on_progress) {
-  const Result<nlohmann::json> answer = ask_child(program, task, on_progress);
+  const Result<nlohmann::json> answer = ask_child(command, task, on_progress);
   if (!answer) return std::unexpected(answer.error());
   try {
     return answer->get<CellFigures>();
@@ -24,8 +24,8 @@ void forget_states(const std::filesystem::path& states) {
 
 }  // namespace
 
-Result<void> run_matrix(const Matrix& matrix, const CellTask& task, const ChildProgram& program,
-                        Journal& journal,
+Result<void> run_matrix(const Matrix& matrix, const CellTask& task,
+                        const std::vector<std::string>& command, Journal& journal,
                         const std::function<void(const MatrixProgress&)>& on_progress) {
   const std::vector<Turn> turns = plan_turns(matrix, journal.done());
   double cost_all = 0;
@@ -42,7 +42,9 @@ Result<void> run_matrix(const Matrix& matrix, const CellTask& task, const ChildP
     show(0);
     CellTask cell_task = task;
     cell_task.cell = turn.cell;
-    const Result<CellFigures> figures = measure(cell_task, program, show);
+    const Result<CellFigures> figures = measure(cell_task, command, show);
+    if (!figures && figures.error().code == Code::kCancelled)
+      return std::unexpected(figures.error());
     TurnRecord record{.turn = turn, .figures = {}, .error = figures ? "" : figures.error().message};
     if (figures) record.figures = *figures;
     if (const Result<void> kept = journal.add(std::move(record)); !kept) return kept;

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
-#include "bench/child.h"
+#include "bench/child_task.h"
 #include "bench/speed/journal.h"
 
 namespace slipstream::bench {
@@ -16,9 +18,10 @@ struct MatrixProgress {
   const Turn* turn = nullptr;
 };
 
-// task: everything but the cell. Kept depths are removed as soon as they are not needed any more.
+// task: everything but the cell. command: a program that answers with run_cell() (child_task.h).
+// Kept depths are removed as soon as they are not needed any more.
 [[nodiscard]] Result<void> run_matrix(
-    const Matrix& matrix, const CellTask& task, const ChildProgram& program, Journal& journal,
-    const std::function<void(const MatrixProgress&)>& on_progress);
+    const Matrix& matrix, const CellTask& task, const std::vector<std::string>& command,
+    Journal& journal, const std::function<void(const MatrixProgress&)>& on_progress);
 
 }  // namespace slipstream::bench

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/log.h"
 #include "bench/quality/plain_text.h"
 #include "bench/report/speed_report.h"
 #include "bench/report/speed_table.h"
@@ -86,13 +85,23 @@ Result<std::filesystem::path> text_for(const Options& options, const std::filesy
   return path;
 }
 
-// quality.json of `slipstream eval --out` into the same directory; nothing if it is not there.
+// quality.json of `slipstream eval --out` into the same directory, at its greatest depth; nothing
+// if it is not there.
 std::vector<QualityPoint> read_quality(const std::filesystem::path& path) {
   std::ifstream file(path);
-  const json quality = json::parse(file, nullptr, false);
   std::vector<QualityPoint> points;
-  if (!quality.is_object()) return points;
-  (void)quality;
+  try {
+    for (const json& scheme : json::parse(file).at("schemes")) {
+      if (scheme.at("divergence").is_null() || scheme.at("kv") == "f16") continue;
+      const json& figures = scheme.at("divergence").back().at("divergence");
+      points.push_back({.kv = scheme.at("kv").get<std::string>(),
+                        .bits = scheme.at("bits_per_value").get<double>(),
+                        .kl_divergence = figures.at("kl_mean").get<double>(),
+                        .same_top1 = figures.at("same_top").get<double>()});
+    }
+  } catch (const json::exception&) {
+    points.clear();  // another file of that name
+  }
   return points;
 }
 
@@ -146,8 +155,7 @@ Result<int> try_run(const Options& options) {
          .n_threads = n_threads,
          .n_prompt = options.n_prompt,
          .n_tokens = options.n_tokens},
-        {.command = {"/proc/self/exe", "bench-cell"}, .log = directory / "cells.log"}, *journal,
-        [&](const MatrixProgress& now) {
+        {"/proc/self/exe", "bench-cell"}, *journal, [&](const MatrixProgress& now) {
           progress.rename(format_text("{} at {}, {} together, repeat {}", now.turn->cell.kv,
                                       depth_text(now.turn->cell.depth), now.turn->cell.n_sequences,
                                       now.turn->repeat + 1));
@@ -180,7 +188,6 @@ int run(const Options& options) {
 }
 
 int run_cell_process() {
-  log::set_level(log::Level::kWarn);
   return answer_parent(
       [](const json& task, const std::function<void(double)>& on_progress) -> Result<json> {
         const Result<CellFigures> figures = run_cell(task.get<CellTask>(), on_progress);

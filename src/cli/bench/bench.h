@@ -24,7 +24,7 @@ struct Options {
 // Exit statuses: 0; 1 where a cell or all could not be measured.
 int run(const Options& options);
 
-// The process of one cell: its task on standard input (bench/child.h).
+// The process of one cell: its task on standard input (bench/child_task.h).
 int run_cell_process();
 
 }  // namespace slipstream::bench

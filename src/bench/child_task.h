@@ -1,0 +1,30 @@
+// ask_child(): has a task done by another process, because a process has one compressed KV scheme,
+// and because what dies there is an error here.
+//
+// The child reads its task, JSON, from standard input; writes {"result": ...} or {"error": "..."}
+// to standard output; and tells on standard error how far it is: "progress 0.25".
+//
+// Threads: as of child.h. Errors: as of it; kUnsupported with what the child said, or how it died.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace slipstream::bench {
+
+using OnProgress = std::function<void(double done)>;  // from 0 to 1
+
+[[nodiscard]] Result<nlohmann::json> ask_child(const std::vector<std::string>& command,
+                                               const nlohmann::json& task,
+                                               const OnProgress& on_progress);
+
+// The child's side: calls `work` with the task, and writes what it returns. The exit status.
+using ChildWork = std::function<Result<nlohmann::json>(const nlohmann::json& task,
+                                                       const OnProgress& on_progress)>;
+[[nodiscard]] int answer_parent(const ChildWork& work);
+
+}  // namespace slipstream::bench
