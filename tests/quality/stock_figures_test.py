@@ -14,7 +14,8 @@ import eval_run
 sys.path.insert(0, str(eval_run.CHECKOUT / "tests" / "contract"))
 import stock
 
-DEPTH, CHUNKS = 1024, 6
+DEPTH, CHUNKS = 1024, 2
+N_CHARACTERS = 16_000
 TOLERANCE = 0.02
 # Of a single token's, a rounding of the last bit may show.
 TAIL_TOLERANCE = 0.05
@@ -60,12 +61,12 @@ def stock_figures(text, kv, folder):
 class StockFigures(unittest.TestCase):
     def test_they_agree(self):
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        text = DOCUMENTATION
-        if not text.exists():
-            text = folder / "text"
-            pages = sorted((eval_run.CHECKOUT / "docs").rglob("*.md"))
-            text.write_text("\n".join(page.read_text() for page in pages))
-        schemes = ("q8_0", "q4_0", "turbo4")
+        pages = [DOCUMENTATION] if DOCUMENTATION.exists() else sorted(
+            (eval_run.CHECKOUT / "docs").rglob("*.md"))
+        text = folder / "text"
+        # No more than is read: both programs split all of it into tokens first.
+        text.write_text("\n".join(page.read_text() for page in pages)[:N_CHARACTERS])
+        schemes = ("q4_0", "turbo4")
         status, report, _, stderr = eval_run.run(
             "--kv", ",".join(schemes), "--tasks", "divergence", "--depth", DEPTH, "--chunks",
             CHUNKS, "--text", text)
