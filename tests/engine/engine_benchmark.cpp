@@ -126,6 +126,7 @@ class Bench {
     for (Token& token : prompt) token = static_cast<Token>(100 + random() % 100);
     SamplingParams greedy;
     greedy.temperature = 0;
+    if (options_.as_server) greedy.n_top_logprobs = 0;
     const Result<RequestId> id =
         engine_->submit({.prompt = std::move(prompt),
                          .n_tokens_max = n_tokens,
@@ -285,8 +286,9 @@ int main(int argc, char** argv) {
   app.add_option("--tokens", options.n_tokens);
   app.add_option("--depth", options.n_depth);
   app.add_option("--sequences", options.n_sequences);
-  app.add_flag("--as-server", options.as_server,
-               "With the cells and the prefixes that overhead.py gives the server");
+  app.add_flag(
+      "--as-server", options.as_server,
+      "With the cells, prefixes and log-probabilities that overhead.py asks the server for");
   app.add_option("--seconds-max", options.seconds_max);
   app.add_option("--disk", options.disk);
   CLI11_PARSE(app, argc, argv);

@@ -3,9 +3,9 @@
     overhead.py BUILD MODEL SMALL_MODEL [--kv f16] [--repeats 3] [--tokens 128]
 
 BUILD is the build folder with `slipstream` and `engine_benchmark` in bin/. Both sides do the same work in
-turns, on two threads, with as many cells and kept prefixes (a full cache costs attention more): 8 streams
-that generate with MODEL, then 1,000 prompts of 64 tokens one after the other with SMALL_MODEL, whose own
-time hides less of what is added.
+turns, on two threads, with as many cells and kept prefixes (a full cache costs attention more) and with
+log-probabilities, by which tokens without text are counted: 8 streams that generate with MODEL, then 1,000
+prompts of 64 tokens one after the other with SMALL_MODEL, whose own time hides less of what is added.
 """
 
 import argparse
@@ -51,12 +51,13 @@ class Server:
         self.process.wait()
 
     def ask(self, connection, seed, n_prompt, n_tokens):
-        """The times at which text came."""
+        """The times at which tokens came: log-probabilities are told for each, text is not."""
         rng = random.Random(seed)
         connection.request("POST", "/v1/completions", json.dumps({
             "prompt": [100 + rng.randrange(100) for _ in range(n_prompt)], "max_tokens": n_tokens,
-            "temperature": 0, "ignore_eos": True, "stream": True}))
-        return [time.monotonic() for line in connection.getresponse() if line.startswith(b"data: {")]
+            "temperature": 0, "ignore_eos": True, "stream": True, "logprobs": 0}))
+        return [time.monotonic() for line in connection.getresponse()
+                if line.startswith(b"data: {") and b'"tokens":["' in line]
 
     def aggregate(self, n_tokens):
         times = [[] for _ in range(STREAMS)]
@@ -69,9 +70,9 @@ class Server:
             thread.start()
         for thread in threads:
             thread.join()
-        # Every step gives each of them a token, though not always text: bytes of a character may be
-        # missing yet. The first and the last are told all the same.
-        return sum((n_tokens - 1) / (t[-1] - t[0]) for t in times)
+        # The window in which every one of them generates.
+        started, ended = max(t[0] for t in times), min(t[-1] for t in times)
+        return sum(started < t <= ended for some in times for t in some) / (ended - started)
 
     def latency(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
