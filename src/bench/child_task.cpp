@@ -58,7 +58,7 @@ int answer_parent(const ChildWork& work) {
   using Clock = std::chrono::steady_clock;
   die_with_parent();
   log::set_level(log::Level::kWarn);
-  const std::string input(std::istreambuf_iterator(std::cin), std::istreambuf_iterator<char>());
+  const std::string input{std::istreambuf_iterator(std::cin), std::istreambuf_iterator<char>()};
   Clock::time_point told;
   const auto tell = [&](double done) {
     if (Clock::now() - told < std::chrono::milliseconds(100)) return;

@@ -72,7 +72,7 @@ struct StreamClient::Handle {
   }
 };
 
-StreamClient::StreamClient(std::string url, std::string api_key, double timeout_seconds)
+StreamClient::StreamClient(std::string url, const std::string& api_key, double timeout_seconds)
     : handle_(std::make_unique<Handle>()), url_(std::move(url)) {
   SLIP_CHECK(handle_->curl != nullptr, "libcurl does not start");
   const auto add = [&](const std::string& line) {

@@ -20,7 +20,7 @@ struct StreamRequest {
 class StreamClient {
  public:
   // url: up to and with /v1. api_key may be empty.
-  StreamClient(std::string url, std::string api_key, double timeout_seconds);
+  StreamClient(std::string url, const std::string& api_key, double timeout_seconds);
   ~StreamClient();
   StreamClient(const StreamClient&) = delete;
   StreamClient& operator=(const StreamClient&) = delete;

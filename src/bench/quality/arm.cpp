@@ -6,6 +6,7 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -91,8 +92,8 @@ class Arm {
     if (!tokens) return std::unexpected(tokens.error());
     tokens_ = std::move(*tokens);
     if (llama_vocab_get_add_bos(model->vocab())) begin_ = vocabulary->bos();
-    model_.emplace(std::move(*model));
-    vocabulary_.emplace(std::move(*vocabulary));
+    model_ = std::make_unique<Model>(std::move(*model));
+    vocabulary_ = std::make_unique<Vocabulary>(std::move(*vocabulary));
     return choose_depths();
   }
 
@@ -256,8 +257,8 @@ class Arm {
   Tokens tokens_;
   std::optional<Token> begin_;
   int n_trained_ = 0;
-  std::optional<Model> model_;  // until the engine has it
-  std::optional<Vocabulary> vocabulary_;
+  std::unique_ptr<Model> model_;  // until the engine has it
+  std::unique_ptr<Vocabulary> vocabulary_;
   double done_ = 0;
   ArmResult result_;
 };

@@ -36,6 +36,9 @@ double tick_step(double max) {
   return 10 * power;
 }
 
+// How many whole steps there are to `end`; a hair less is whole, too.
+int n_steps(double end, double step) { return static_cast<int>(end / step + 1e-6); }
+
 struct Scale {
   double min = 0;
   double max = 1;
@@ -76,8 +79,8 @@ std::string horizontal_line(double y, std::string_view label) {
 std::string linear_grid(const Scale& scale) {
   std::string text;
   const double step = tick_step(scale.max);
-  for (double value = 0; value <= scale.max * 1.0001; value += step) {
-    text += horizontal_line(scale.y(value), number_text(value));
+  for (int i = 0; i <= n_steps(scale.max, step); ++i) {
+    text += horizontal_line(scale.y(i * step), number_text(i * step));
   }
   return text;
 }
@@ -219,11 +222,12 @@ std::string scatter_chart(const Chart& chart) {
   const double x_end = std::ceil(x_max / step) * step;
   const auto x_of = [&](double value) { return kLeft + kPlotWidth * value / x_end; };
   std::string text = open_chart(chart);
-  for (double value = scale.min; value <= scale.max * 1.0001; value *= 10) {
+  for (int i = 0; i <= n_steps(std::log10(scale.max / scale.min), 1); ++i) {
+    const double value = scale.min * std::pow(10, i);
     text += horizontal_line(scale.y(value), number_text(value));
   }
-  for (double value = 0; value <= x_end * 1.0001; value += step) {
-    text += x_label(x_of(value), number_text(value));
+  for (int i = 0; i <= n_steps(x_end, step); ++i) {
+    text += x_label(x_of(i * step), number_text(i * step));
   }
   for (const Series& series : chart.series) {
     for (const Point& point : series.points) {

@@ -72,7 +72,7 @@ Result<Journal> Journal::open(const std::filesystem::path& path, const RunHeader
   if (!file) return fail_errno(errno, format_text("cannot write {}", path.string()));
   if (existing->ends_torn) file << "\n";
   if (!existing->header) {
-    file << json{{"work", header.work}, {"machine", header.machine}}.dump() << std::endl;
+    file << json{{"work", header.work}, {"machine", header.machine}}.dump() << "\n" << std::flush;
   }
   return Journal(existing->header.value_or(header), std::move(existing->records), std::move(file));
 }
@@ -96,7 +96,7 @@ Result<void> Journal::add(TurnRecord record) {
   } else {
     line["error"] = record.error;
   }
-  file_ << line.dump() << std::endl;  // every turn is safe as soon as it is over
+  file_ << line.dump() << "\n" << std::flush;  // every turn is safe as soon as it is over
   if (!file_) return fail(Code::kIo, "cannot write the journal: is the disk full?");
   records_.push_back(std::move(record));
   return {};
