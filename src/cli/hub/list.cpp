@@ -24,7 +24,7 @@ std::string format_age(std::chrono::seconds age) {
 }
 
 std::string format_files(const hub::InstalledModel& model) {
-  const std::string first = model.files.front().filename().string();
+  std::string first = model.files.front().filename().string();
   if (model.files.size() == 1) return first;
   return format_text("{} and {} more", first, model.files.size() - 1);
 }
