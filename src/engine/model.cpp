@@ -77,7 +77,7 @@ llama_context_params context_params(const ModelOptions& options, const KvScheme&
   params.type_k = scheme.key_type();
   params.type_v = scheme.value_type();
   params.kv_unified = options.shares_cells;
-  params.swa_full = true;    // a prefix can be taken over at any length
+  params.swa_full = true;  // a prefix can be taken over at any length
   params.no_perf = true;
   return params;
 }
