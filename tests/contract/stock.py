@@ -60,7 +60,7 @@ def run(program, *arguments, timeout_s=120, scheme=None, experts=None):
     return stdout, stderr
 
 
-def perplexity(model_path, *arguments, n_tries=4):
+def perplexity(model_path, *arguments, n_tries=8):
     """The final estimate of llama-perplexity.
 
     Its logger is a thread of its own and now and then ends with the process before it has written
@@ -80,7 +80,7 @@ def logits(model_path, path, *arguments, scheme=None):
         scheme=scheme)
 
 
-def kl_divergence(model_path, base, *arguments, scheme=None, n_tries=4):
+def kl_divergence(model_path, base, *arguments, scheme=None, n_tries=8):
     """(mean KL divergence, share of equal top tokens) against logits() of the same text."""
     for _ in range(n_tries):  # see perplexity()
         stdout, stderr = run("llama-perplexity", "-m", model_path, "--kl-divergence-base", base,
