@@ -1,5 +1,6 @@
 """Stock programs with our device: answers stay right, and every way of using the cache works."""
 
+import itertools
 import json
 import pathlib
 import tempfile
@@ -44,24 +45,29 @@ class Programs(unittest.TestCase):
     def test_a_slot_restored_by_another_process_continues_as_it_would_have(self):
         """The new process finds its own centre in the restored rows, nearly that of the old one.
 
-        At 8 bits nothing comes of it. At 4 bits a few codes change: over four texts the first 48
-        tokens stayed the same in two and the first 22 and 26 in the others.
+        At 8 bits nothing comes of it. At 4 bits a few codes change, and with them a word where two are
+        about as probable; which depends on how the CPU rounds. Of four texts 48, 48, 26 and 22 tokens
+        stayed the same with AMX, 48, 48, 22 and 7 with AVX-512 alone. Restored wrongly, none do.
         """
-        for scheme, n_same in (("turbo8", 48), ("turbo4", 16)):
-            with tempfile.TemporaryDirectory() as folder:
-                options = (stock.NEEDLE_MODEL, "-c", 4096, "-np", 1, "-t", 1, "--slot-save-path",
-                           folder)
-                prompt = stock.question(NAMES[0])
-                with stock.server(*options, scheme=scheme) as server:
-                    complete(server, prompt, 8, id_slot=0, cache_prompt=True)
-                    self.post_slot(server, 0, "save")
-                    unbroken = complete(server, prompt, 48, id_slot=0, cache_prompt=True)
-                with stock.server(*options, scheme=scheme) as server:
-                    self.post_slot(server, 0, "restore")
-                    restored = complete(server, prompt, 48, id_slot=0, cache_prompt=True)
-            self.assertEqual(restored["tokens"][:n_same], unbroken["tokens"][:n_same], scheme)
-            # It was taken from the restored cache, not computed anew.
-            self.assertLess(restored["timings"]["prompt_n"], 4)
+        for scheme, n_same, n_texts in (("turbo8", 48, 4), ("turbo4", 16, 3)):
+            n_alike = [self.tokens_alike_after_a_restart(scheme, name) for name in NAMES[:4]]
+            self.assertGreaterEqual(sum(n >= n_same for n in n_alike), n_texts, (scheme, n_alike))
+
+    def tokens_alike_after_a_restart(self, scheme, name):
+        prompt = stock.question(name)
+        with tempfile.TemporaryDirectory() as folder:
+            options = (stock.NEEDLE_MODEL, "-c", 4096, "-np", 1, "-t", 1, "--slot-save-path", folder)
+            with stock.server(*options, scheme=scheme) as server:
+                complete(server, prompt, 8, id_slot=0, cache_prompt=True)
+                self.post_slot(server, 0, "save")
+                unbroken = complete(server, prompt, 48, id_slot=0, cache_prompt=True)
+            with stock.server(*options, scheme=scheme) as server:
+                self.post_slot(server, 0, "restore")
+                restored = complete(server, prompt, 48, id_slot=0, cache_prompt=True)
+        # It was taken from the restored cache, not computed anew.
+        self.assertLess(restored["timings"]["prompt_n"], 4)
+        pairs = zip(restored["tokens"], unbroken["tokens"], strict=False)
+        return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     @staticmethod
     def post_slot(server, slot, action):
