@@ -16,9 +16,25 @@ if(SLIPSTREAM_SANITIZE)
   target_compile_options(slipstream_build_flags INTERFACE
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
+if(CMAKE_UNITY_BUILD)  # g++ warns of coroutines whose frames hold what a file keeps to itself
+  target_compile_options(slipstream_build_flags INTERFACE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 if(SLIPSTREAM_FUZZ)
   target_compile_options(slipstream_build_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+
+# With CMAKE_UNITY_BUILD the files of one folder are compiled together: their headers are read, and
+# their templates instantiated, once. Batches by number would let a new file move all the others.
+function(slipstream_compile_folders_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "folder_${folder}" group)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+  endforeach()
+endfunction()
 
 # slipstream_room(NAME): a static library slipstream::NAME. The room's CMakeLists.txt lists its
 # sources, its headers (a FILE_SET) and what it links, PUBLIC where a header needs it.
@@ -31,6 +47,9 @@ function(slipstream_room name)
     VERIFY_INTERFACE_HEADER_SETS ON)
   target_compile_features(slipstream_${name} PUBLIC cxx_std_23)
   target_link_libraries(slipstream_${name} PRIVATE $<BUILD_INTERFACE:slipstream_build_flags>)
+  # At the end of the room's CMakeLists.txt, when its sources are known.
+  cmake_language(EVAL CODE
+    "cmake_language(DEFER CALL slipstream_compile_folders_together slipstream_${name})")
 endfunction()
 
 # slipstream_program(TARGET SOURCES...): an executable of ours, tests and tools included.
@@ -38,7 +57,13 @@ function(slipstream_program target)
   add_executable(${target} ${ARGN})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:slipstream_build_flags>)
+  slipstream_compile_folders_together(${target})
 endfunction()
+
+# What is tested without the programs: the unit tests, and the fuzz targets on their corpora.
+if(SLIPSTREAM_TESTS)
+  add_custom_target(unit_tests)
+endif()
 
 # slipstream_unit_test(TARGET SOURCES file... LINK library...): GoogleTest cases, each one a ctest
 # with label "unit"; under emulation one ctest, for starting the program takes longer there than most
@@ -52,10 +77,12 @@ function(slipstream_unit_test target)
   include(GoogleTest)
   slipstream_program(${target} ${test_SOURCES})
   target_link_libraries(${target} PRIVATE ${test_LINK} GTest::gmock GTest::gtest_main)
+  add_dependencies(unit_tests ${target})
   if(CMAKE_CROSSCOMPILING)
     add_test(NAME ${target} COMMAND ${target})
     set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 300)
   else()
-    gtest_discover_tests(${target} PROPERTIES LABELS unit TIMEOUT 60)
+    # Ends what hangs, and nothing that is merely slow: sanitizers on an old CPU take twenty times as long.
+    gtest_discover_tests(${target} PROPERTIES LABELS unit TIMEOUT 300)
   endif()
 endfunction()

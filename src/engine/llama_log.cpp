@@ -3,15 +3,15 @@
 #include <llama.h>
 
 #include <mutex>
-#include <string_view>
 #include <utility>
 
+#include "base/format.h"
 #include "base/log.h"
 
 namespace slipstream {
 namespace {
 
-thread_local std::string complaint;
+thread_local std::string last_complaint;
 
 // A callback from C: nothing may escape it.
 void take_line(ggml_log_level level, const char* text, void* /*user_data*/) noexcept {
@@ -19,7 +19,7 @@ void take_line(ggml_log_level level, const char* text, void* /*user_data*/) noex
     std::string_view line = text == nullptr ? "" : text;
     line = line.substr(0, line.find_last_not_of(" \n") + 1);
     if (line.empty()) return;
-    if (level == GGML_LOG_LEVEL_WARN || level == GGML_LOG_LEVEL_ERROR) complaint = line;
+    if (level == GGML_LOG_LEVEL_WARN || level == GGML_LOG_LEVEL_ERROR) last_complaint = line;
     log::debug("llama", {{"text", line}});
   } catch (...) {  // out of memory: the line is lost
     return;
@@ -33,6 +33,11 @@ void redirect_llama_log() {
   std::call_once(once, [] { llama_log_set(take_line, nullptr); });
 }
 
-std::string take_llama_complaint() { return std::exchange(complaint, {}); }
+std::string take_llama_complaint() { return std::exchange(last_complaint, {}); }
+
+std::string with_llama_complaint(std::string_view what) {
+  const std::string complaint = take_llama_complaint();
+  return complaint.empty() ? std::string(what) : format_text("{}: {}", what, complaint);
+}
 
 }  // namespace slipstream

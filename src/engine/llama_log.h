@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace slipstream {
 
@@ -13,5 +14,8 @@ void redirect_llama_log();
 
 // The last warning or error of this thread since the last call; empty if there was none.
 std::string take_llama_complaint();
+
+// What failed, with that complaint behind it if there is one.
+std::string with_llama_complaint(std::string_view what);
 
 }  // namespace slipstream

@@ -23,11 +23,6 @@ namespace {
 using OpenTurbo = ggml_backend_dev_t (*)(const char* scheme);
 using StreamExperts = bool (*)(const char* options);
 
-std::string because(std::string_view what) {
-  const std::string complaint = take_llama_complaint();
-  return complaint.empty() ? std::string(what) : format_text("{}: {}", what, complaint);
-}
-
 // The scheme belongs to the device, of which there is one: a process has one compressed scheme.
 Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo_scheme) {
   static std::mutex mutex;
@@ -35,8 +30,8 @@ Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo
   static ggml_backend_reg_t reg = nullptr;  // ggml keeps what it has loaded
   if (reg == nullptr) reg = ggml_backend_load(options.plugin.c_str());
   if (reg == nullptr) {
-    return fail(Code::kUnsupported,
-                because(format_text("ggml refuses the plugin {}", options.plugin.string())));
+    return fail(Code::kUnsupported, with_llama_complaint(format_text("ggml refuses the plugin {}",
+                                                                     options.plugin.string())));
   }
   // get_proc_address gives a void*; it is a function.
   const auto open =
@@ -44,13 +39,14 @@ Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo
   const char* scheme = is_turbo_scheme ? options.kv.c_str() : "f16";
   ggml_backend_dev_t device = open == nullptr ? nullptr : open(scheme);
   if (device == nullptr) {
-    return fail(Code::kInvalidArgument, because(format_text("no KV scheme {}", options.kv)));
+    return fail(Code::kInvalidArgument,
+                with_llama_complaint(format_text("no KV scheme {}", options.kv)));
   }
   const auto stream = reinterpret_cast<StreamExperts>(
       ggml_backend_reg_get_proc_address(reg, "ggml_turbo_stream_experts"));
   if (stream == nullptr || !stream(options.experts.c_str())) {
-    return fail(Code::kInvalidArgument,
-                because(format_text("cannot stream experts with {}", options.experts)));
+    return fail(Code::kInvalidArgument, with_llama_complaint(format_text(
+                                            "cannot stream experts with {}", options.experts)));
   }
   return device;
 }
@@ -131,14 +127,16 @@ Result<Model> Model::load(const ModelOptions& options) {
     std::optional<LazyMapping> lazy;
     if (streams) lazy.emplace();
     model.reset(llama_model_load_from_file(options.path.c_str(), params));
-    if (model == nullptr) failure = because(format_text("cannot load {}", options.path.string()));
+    if (model == nullptr)
+      failure = with_llama_complaint(format_text("cannot load {}", options.path.string()));
   });
   if (was_cancelled) return fail(Code::kCancelled, "loading was given up");
   if (model == nullptr) return fail(Code::kUnsupported, std::move(failure));
   llama_context_ptr context(llama_init_from_model(model.get(), context_params(options, *scheme)));
   if (context == nullptr) {
-    return fail(Code::kOutOfMemory, because(format_text("no context of {} tokens with {} KV",
-                                                        options.n_cells, options.kv)));
+    return fail(Code::kOutOfMemory,
+                with_llama_complaint(format_text("no context of {} tokens with {} KV",
+                                                 options.n_cells, options.kv)));
   }
   return Model(options, std::move(model), std::move(context));
 }

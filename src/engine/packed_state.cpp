@@ -17,11 +17,6 @@
 namespace slipstream {
 namespace {
 
-std::string because(std::string_view what) {
-  const std::string complaint = take_llama_complaint();
-  return complaint.empty() ? std::string(what) : format_text("{}: {}", what, complaint);
-}
-
 std::uint8_t* u8(std::span<std::byte> bytes) {
   return reinterpret_cast<std::uint8_t*>(bytes.data());
 }
@@ -133,7 +128,8 @@ PackedState::PackedState() {
 Result<std::vector<std::byte>> PackedState::save(llama_context* context, SeqId seq) const try {
   (void)take_llama_complaint();
   const auto refused = [seq] {
-    return fail(Code::kUnsupported, because(format_text("cannot save sequence {}", seq)));
+    return fail(Code::kUnsupported,
+                with_llama_complaint(format_text("cannot save sequence {}", seq)));
   };
   const std::size_t state_bytes = llama_state_seq_get_size(context, seq);
   if (state_bytes == 0) return refused();
@@ -194,8 +190,8 @@ Result<void> PackedState::restore(llama_context* context, SeqId seq,
   // A row that nobody asked for belongs to a cache that is not compressed here: it was given
   // zeroes.
   if (n_read != state.size() || !is_whole || restoring.n_bytes_taken != blob->packed_bytes()) {
-    return empty_and_fail(
-        fail(Code::kUnsupported, because(format_text("cannot restore sequence {}", seq))));
+    return empty_and_fail(fail(
+        Code::kUnsupported, with_llama_complaint(format_text("cannot restore sequence {}", seq))));
   }
   return {};
 }

@@ -18,8 +18,8 @@ namespace {
 using Tokens = std::vector<Token>;
 
 constexpr int kSlots = 5;  // sequences that run at a time
-constexpr SeqId kFirstSeq = 100;
-constexpr SeqId kScratch = 50;
+constexpr SeqId kFirstRandomSeq = 100;
+constexpr SeqId kRandomScratch = 50;
 
 enum class Kind { kBegin, kCompute, kInsert, kEnd, kEvict, kClear };
 
@@ -65,7 +65,8 @@ class World {
   World(int n_seqs, int n_cells_max)
       : n_seqs_(n_seqs),
         n_cells_max_(n_cells_max),
-        cache_(cells_, {.first_seq = kFirstSeq, .n_seqs = n_seqs, .n_cells_max = n_cells_max}) {
+        cache_(cells_,
+               {.first_seq = kFirstRandomSeq, .n_seqs = n_seqs, .n_cells_max = n_cells_max}) {
     cache_.on_evict([this](const Eviction& eviction) { evicted(eviction); });
   }
 
@@ -181,9 +182,9 @@ class World {
 
   // The hook: what goes can still be assembled, and nobody needs it.
   void evicted(const Eviction& eviction) {
-    cache_.gather(eviction.salt, eviction.tokens, kScratch);
-    RC_ASSERT(cells_.tokens(kScratch) == eviction.tokens);
-    cells_.remove(kScratch, 0, kEndOfSequence);
+    cache_.gather(eviction.salt, eviction.tokens, kRandomScratch);
+    RC_ASSERT(cells_.tokens(kRandomScratch) == eviction.tokens);
+    cells_.remove(kRandomScratch, 0, kEndOfSequence);
     for (int i = eviction.n_kept + 1; i <= size_of(eviction.tokens); ++i) {
       const auto prefix = std::pair(eviction.salt, first_of(eviction.tokens, i));
       RC_ASSERT(n_leases_of(prefix) == 0);
@@ -226,7 +227,7 @@ class World {
     RC_ASSERT(cache_.n_leases() == n_running);
     RC_ASSERT(cells_.n_cells() == cache_.n_cells() + n_own);
     // A lease may also keep what only the tree holds: duplicates of what its sequence computed.
-    RC_ASSERT(cache_.n_evictable() <= cells_.n_cells_only_from(kFirstSeq));
+    RC_ASSERT(cache_.n_evictable() <= cells_.n_cells_only_from(kFirstRandomSeq));
   }
 
   void check_naive() {
@@ -255,9 +256,9 @@ class World {
         is_longest = is_longest && !is_cached;
       }
       if (!is_longest) continue;
-      cache_.gather(salt, tokens, kScratch);
-      RC_ASSERT(cells_.tokens(kScratch) == tokens);
-      cells_.remove(kScratch, 0, kEndOfSequence);
+      cache_.gather(salt, tokens, kRandomScratch);
+      RC_ASSERT(cells_.tokens(kRandomScratch) == tokens);
+      cells_.remove(kRandomScratch, 0, kEndOfSequence);
     }
     RC_ASSERT(cache_.n_evictable() == n_evictable);
     for (const Running& sequence : running_) {

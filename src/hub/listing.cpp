@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 50;
-constexpr std::size_t kPartBytesMax = 255;  // of Linux
+constexpr std::size_t kPathPartBytesMax = 255;  // of Linux
 constexpr std::size_t kPathBytesMax = 1024;
 
 std::string text_of(const Json& object, const char* key) {
@@ -60,7 +60,8 @@ bool is_safe_path(std::string_view path) {
   for (std::size_t start = 0; start <= path.size();) {
     const std::size_t end = std::min(path.find('/', start), path.size());
     const std::string_view part = path.substr(start, end - start);
-    if (part.empty() || part == "." || part == ".." || part.size() > kPartBytesMax) return false;
+    if (part.empty() || part == "." || part == ".." || part.size() > kPathPartBytesMax)
+      return false;
     start = end + 1;
   }
   return std::ranges::none_of(

@@ -7,7 +7,7 @@
 namespace slipstream::hub {
 namespace {
 
-constexpr std::size_t kPartBytesMax = 96;  // the hub's own
+constexpr std::size_t kNamePartBytesMax = 96;  // the hub's own
 constexpr std::size_t kQuantBytesMax = 200;
 
 bool is_name_character(char c) {
@@ -18,7 +18,7 @@ bool is_name_character(char c) {
 bool is_part(std::string_view part) {
   const auto is_edge = [](char c) { return c == '.' || c == '-'; };
   // "--" separates the parts in the names of the cache's directories.
-  return !part.empty() && part.size() <= kPartBytesMax &&
+  return !part.empty() && part.size() <= kNamePartBytesMax &&
          std::ranges::all_of(part, is_name_character) && !is_edge(part.front()) &&
          !is_edge(part.back()) && !part.contains("--") && !part.contains("..");
 }

@@ -5,7 +5,8 @@
 namespace slipstream::bench {
 namespace {
 
-const Matrix kMatrix{.kv = {"f16", "turbo4"}, .depths = {0}, .n_sequences = {1}, .n_repeats = 3};
+const Matrix kSmallMatrix{
+    .kv = {"f16", "turbo4"}, .depths = {0}, .n_sequences = {1}, .n_repeats = 3};
 
 TurnRecord measured(const char* kv, int repeat, double decode) {
   CellFigures figures;
@@ -24,7 +25,7 @@ std::vector<CellSummary> compare(std::vector<double> stock, std::vector<double> 
     records.push_back(measured("f16", static_cast<int>(i), stock[i]));
     records.push_back(measured("turbo4", static_cast<int>(i), ours[i]));
   }
-  return summarise(kMatrix, records);
+  return summarise(kSmallMatrix, records);
 }
 
 TEST(Summary, PercentileLiesBetweenNeighbours) {
@@ -53,7 +54,7 @@ TEST(Summary, AFailedCellSaysWhy) {
       {.turn = {.cell = {.kv = "turbo4", .depth = 0, .n_sequences = 1}, .repeat = 0},
        .figures = {},
        .error = "no room"}};
-  const std::vector<CellSummary> cells = summarise(kMatrix, records);
+  const std::vector<CellSummary> cells = summarise(kSmallMatrix, records);
   EXPECT_EQ(cells[1].n_repeats, 0);
   EXPECT_EQ(cells[1].error, "no room");
 }
@@ -64,7 +65,7 @@ TEST(Summary, AFailureThatWasTriedAgainIsForgotten) {
        .figures = {},
        .error = "no room"},
       measured("f16", 0, 10)};
-  EXPECT_EQ(summarise(kMatrix, records)[0].error, "");
+  EXPECT_EQ(summarise(kSmallMatrix, records)[0].error, "");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace slipstream::turbo {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kEndOfLine = std::numeric_limits<double>::infinity();
 
 double density(double x) {
   return std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
@@ -46,8 +46,8 @@ LloydMax lloyd_max(int n_levels) {
     std::vector<double> moved(n);
     mse = 1;
     for (std::size_t k = 0; k < n; ++k) {
-      const double low = k == 0 ? -kInfinity : (centroids[k - 1] + centroids[k]) / 2;
-      const double high = k == n - 1 ? kInfinity : (centroids[k] + centroids[k + 1]) / 2;
+      const double low = k == 0 ? -kEndOfLine : (centroids[k - 1] + centroids[k]) / 2;
+      const double high = k == n - 1 ? kEndOfLine : (centroids[k] + centroids[k + 1]) / 2;
       const Cell here = cell(low, high);
       moved[k] = here.mean;
       mse -= here.probability * here.mean * here.mean;

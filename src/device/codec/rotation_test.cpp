@@ -7,9 +7,10 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
 #include <random>
 #include <vector>
+
+#include "device/codec/test_vectors.h"
 
 namespace slipstream::turbo {
 namespace {
@@ -22,10 +23,6 @@ std::vector<float> gaussian(int dim, unsigned seed) {
   std::vector<float> x(static_cast<std::size_t>(dim));
   for (float& value : x) value = normal(random);
   return x;
-}
-
-double dot(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
 TEST(Rotation, BlocksAreThePowersOfTwoLargestFirst) {

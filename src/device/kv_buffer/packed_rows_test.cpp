@@ -17,8 +17,8 @@ namespace slipstream::turbo {
 namespace {
 
 constexpr std::int64_t kHeads = 2;
-constexpr std::int64_t kCells = 40;  // not a multiple of a tile
-constexpr std::int64_t kStreams = 2;
+constexpr std::int64_t kRowCells = 40;  // not a multiple of a tile
+constexpr std::int64_t kRowStreams = 2;
 
 // What a program keeps of one cache: its centres, and its rows in the order in which they came.
 struct Saved {
@@ -69,8 +69,8 @@ class OneCache {
  public:
   OneCache(Side side, int bits, int head_dim) : head_dim_(head_dim) {
     context_.reset(ggml_init({.mem_size = 4096, .mem_buffer = nullptr, .no_alloc = true}));
-    tensor_ =
-        ggml_new_tensor_3d(context_.get(), GGML_TYPE_F16, head_dim * kHeads, kCells, kStreams);
+    tensor_ = ggml_new_tensor_3d(context_.get(), GGML_TYPE_F16, head_dim * kHeads, kRowCells,
+                                 kRowStreams);
     ggml_set_name(tensor_, side == Side::kKey ? "cache_k_l3" : "cache_v_l3");
     buffer_.reset(ggml_backend_buft_alloc_buffer(buffer_type(), ggml_nbytes(tensor_)));
     tensor_->buffer = buffer_.get();
@@ -167,20 +167,20 @@ class PackedRows : public testing::TestWithParam<std::tuple<Side, int, int>> {
 
 TEST_P(PackedRows, ComeBackBitByBitInANewCacheAtOtherCells) {
   OneCache cache = make();
-  cache.compute_rows(0, kCells + 7, 20, 1);
-  Saved saved = cache.save({{.first = 3, .n = 30}, {.first = kCells + 1, .n = 5}});
+  cache.compute_rows(0, kRowCells + 7, 20, 1);
+  Saved saved = cache.save({{.first = 3, .n = 30}, {.first = kRowCells + 1, .n = 5}});
   EXPECT_LT(saved.rows.size(), 35 * cache.row_bytes() * 6 / 10);
   OneCache fresh = make();
   ASSERT_TRUE(fresh.restore(saved, {{.first = 0, .n = 35}}));
   EXPECT_EQ(fresh.save({{.first = 0, .n = 35}}), saved);
   EXPECT_EQ(fresh.read(0, 30), cache.read(3, 30));
-  EXPECT_EQ(fresh.read(30, 5), cache.read(kCells + 1, 5));
+  EXPECT_EQ(fresh.read(30, 5), cache.read(kRowCells + 1, 5));
   EXPECT_FALSE(fresh.codes().is_centre_open());
 }
 
 TEST_P(PackedRows, ComeBackWhenCellsLieApart) {
   OneCache cache = make();
-  cache.compute_rows(0, kCells, 20, 2);
+  cache.compute_rows(0, kRowCells, 20, 2);
   Saved saved = cache.save({{.first = 0, .n = 3}});
   OneCache fresh = make();
   ASSERT_TRUE(
@@ -192,41 +192,41 @@ TEST_P(PackedRows, ComeBackWhenCellsLieApart) {
 // Also after clear(), and when nothing but the cells has been taken away.
 TEST_P(PackedRows, ComeBackBitByBitInTheSameCache) {
   OneCache cache = make();
-  cache.compute_rows(0, kCells, 20, 3);
-  Saved saved = cache.save({{.first = 0, .n = kCells}});
-  cache.compute_rows(0, kCells, 20, 4);
-  ASSERT_TRUE(cache.restore(saved, {{.first = 0, .n = kCells}}));
-  EXPECT_EQ(cache.save({{.first = 0, .n = kCells}}), saved);
+  cache.compute_rows(0, kRowCells, 20, 3);
+  Saved saved = cache.save({{.first = 0, .n = kRowCells}});
+  cache.compute_rows(0, kRowCells, 20, 4);
+  ASSERT_TRUE(cache.restore(saved, {{.first = 0, .n = kRowCells}}));
+  EXPECT_EQ(cache.save({{.first = 0, .n = kRowCells}}), saved);
   ggml_backend_buffer_clear(cache.tensor_->buffer, 0);
-  ASSERT_TRUE(cache.restore(saved, {{.first = 0, .n = kCells}}));
-  EXPECT_EQ(cache.save({{.first = 0, .n = kCells}}), saved);
+  ASSERT_TRUE(cache.restore(saved, {{.first = 0, .n = kRowCells}}));
+  EXPECT_EQ(cache.save({{.first = 0, .n = kRowCells}}), saved);
 }
 
 // Encoded once more, around the centre that the cache has: no worse than f16 rows are.
 TEST_P(PackedRows, AreEncodedAgainAroundAnotherCentre) {
   OneCache cache = make();
-  cache.compute_rows(0, kCells, 20, 5);
-  Saved saved = cache.save({{.first = 0, .n = kCells}});
-  std::vector<std::byte> f16(static_cast<std::size_t>(kCells) * cache.row_bytes());
+  cache.compute_rows(0, kRowCells, 20, 5);
+  Saved saved = cache.save({{.first = 0, .n = kRowCells}});
+  std::vector<std::byte> f16(static_cast<std::size_t>(kRowCells) * cache.row_bytes());
   ggml_backend_tensor_get(cache.tensor_, f16.data(), 0, f16.size());
 
   OneCache packed = make();
   OneCache plain = make();
-  for (OneCache* other : {&packed, &plain}) other->compute_rows(kCells, kCells, -5, 6);
-  const std::vector<float> kept = packed.read(kCells, kCells);
-  ASSERT_TRUE(packed.restore(saved, {{.first = 0, .n = kCells}}));
+  for (OneCache* other : {&packed, &plain}) other->compute_rows(kRowCells, kRowCells, -5, 6);
+  const std::vector<float> kept = packed.read(kRowCells, kRowCells);
+  ASSERT_TRUE(packed.restore(saved, {{.first = 0, .n = kRowCells}}));
   ggml_backend_tensor_set(plain.tensor_, f16.data(), 0, f16.size());
-  const std::vector<float> expected = cache.read(0, kCells);
-  const double error = relative_error(expected, packed.read(0, kCells));
+  const std::vector<float> expected = cache.read(0, kRowCells);
+  const double error = relative_error(expected, packed.read(0, kRowCells));
   EXPECT_GT(error, 0);
-  EXPECT_LE(error, relative_error(expected, plain.read(0, kCells)) * 1.01 + 1e-9);
-  EXPECT_EQ(packed.read(kCells, kCells), kept);
+  EXPECT_LE(error, relative_error(expected, plain.read(0, kRowCells)) * 1.01 + 1e-9);
+  EXPECT_EQ(packed.read(kRowCells, kRowCells), kept);
 }
 
 // Rows of a cache that has found its centre give it to one that has not, whose own first rows stay.
 TEST_P(PackedRows, GiveTheirCentreToACacheWithoutOne) {
   OneCache cache = make();
-  cache.compute_rows(0, kCells, 20, 7);
+  cache.compute_rows(0, kRowCells, 20, 7);
   Saved saved = cache.save({{.first = 0, .n = 20}});
   OneCache other = make();
   other.compute_rows(30, 5, -5, 8);
@@ -262,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(All, PackedRows,
 class PackedRowsOnce : public testing::Test {
  protected:
   PackedRowsOnce() {
-    cache_.compute_rows(0, kCells, 20, 11);
+    cache_.compute_rows(0, kRowCells, 20, 11);
     saved_ = cache_.save({{.first = 0, .n = 4}});
   }
   bool restore(const Saved& saved) {
@@ -371,14 +371,14 @@ TEST_F(PackedRowsOnce, AnyCodesAreNumbers) {
   for (const int bits : {2, 3, 4, 8}) {
     for (const Side side : {Side::kKey, Side::kValue}) {
       OneCache cache(side, bits, 80);
-      cache.compute_rows(0, kCells, 0, 13);
-      Saved saved = cache.save({{.first = 0, .n = kCells}});
+      cache.compute_rows(0, kRowCells, 0, 13);
+      Saved saved = cache.save({{.first = 0, .n = kRowCells}});
       for (std::byte& byte : saved.rows) byte = static_cast<std::byte>(random() & 0xbbU);
       for (const bool is_new : {false, true}) {
         OneCache other(side, bits, 80);
-        if (!is_new) other.compute_rows(0, kCells, 3, 14);
-        ASSERT_TRUE(other.restore(saved, {{.first = 0, .n = kCells}}));
-        for (const float value : other.read(0, kCells)) ASSERT_TRUE(std::isfinite(value));
+        if (!is_new) other.compute_rows(0, kRowCells, 3, 14);
+        ASSERT_TRUE(other.restore(saved, {{.first = 0, .n = kRowCells}}));
+        for (const float value : other.read(0, kRowCells)) ASSERT_TRUE(std::isfinite(value));
       }
     }
   }

@@ -5,7 +5,7 @@
 namespace slipstream {
 namespace {
 
-KvScheme scheme(std::string_view name) { return parse_kv_scheme(name).value_or(KvScheme{}); }
+KvScheme scheme_named(std::string_view name) { return parse_kv_scheme(name).value_or(KvScheme{}); }
 
 // Qwen3-0.6B: 28 layers, 16 heads and 8 KV heads of 128.
 ModelGeometry qwen3() {
@@ -32,12 +32,13 @@ constexpr std::uint64_t kMiB = 1 << 20;
 
 TEST(ContextBytes, OfTheCacheAreWhatLlamaReports) {
   const ContextShape shape{.n_ctx = 4096};
-  EXPECT_EQ(cache_bytes(qwen3(), scheme("f16"), shape), 448 * kMiB);
-  EXPECT_EQ(cache_bytes(qwen3(), scheme("q8_0"), shape), 238 * kMiB);
-  EXPECT_EQ(cache_bytes(qwen3(), scheme("turbo4"), shape), 231 * kMiB / 2);
-  EXPECT_EQ(cache_bytes(qwen3(), scheme("turbo0v0"), shape), 448 * kMiB);
-  EXPECT_EQ(cache_bytes(qwen3(), scheme("turbo0v4"), shape), 224 * kMiB + 231 * kMiB / 4);
-  EXPECT_EQ(cache_bytes(qwen3(), scheme("turbo4,0-13=f16"), shape), 224 * kMiB + 231 * kMiB / 4);
+  EXPECT_EQ(cache_bytes(qwen3(), scheme_named("f16"), shape), 448 * kMiB);
+  EXPECT_EQ(cache_bytes(qwen3(), scheme_named("q8_0"), shape), 238 * kMiB);
+  EXPECT_EQ(cache_bytes(qwen3(), scheme_named("turbo4"), shape), 231 * kMiB / 2);
+  EXPECT_EQ(cache_bytes(qwen3(), scheme_named("turbo0v0"), shape), 448 * kMiB);
+  EXPECT_EQ(cache_bytes(qwen3(), scheme_named("turbo0v4"), shape), 224 * kMiB + 231 * kMiB / 4);
+  EXPECT_EQ(cache_bytes(qwen3(), scheme_named("turbo4,0-13=f16"), shape),
+            224 * kMiB + 231 * kMiB / 4);
 }
 
 TEST(ContextBytes, WhatThePluginCannotCompressStaysF16) {
@@ -45,7 +46,8 @@ TEST(ContextBytes, WhatThePluginCannotCompressStaysF16) {
   const auto is_f16 = [&](const AttentionLayer& layer) {
     ModelGeometry model = qwen3();
     model.attention = {layer};
-    return cache_bytes(model, scheme("turbo4"), shape) == cache_bytes(model, KvScheme{}, shape);
+    return cache_bytes(model, scheme_named("turbo4"), shape) ==
+           cache_bytes(model, KvScheme{}, shape);
   };
   AttentionLayer layer = qwen3().attention[0];
   EXPECT_FALSE(is_f16(layer));
@@ -61,10 +63,10 @@ TEST(ContextBytes, WhatThePluginCannotCompressStaysF16) {
 
 TEST(ContextBytes, QuantisedCachesNeedWholeBlocks) {
   ModelGeometry model = qwen3();
-  EXPECT_TRUE(check_cache(model, scheme("q8_0")));
+  EXPECT_TRUE(check_cache(model, scheme_named("q8_0")));
   model.attention[3].key_channels = 8 * 80;
-  EXPECT_TRUE(check_cache(model, scheme("f16")));
-  const Result<void> refused = check_cache(model, scheme("q8_0"));
+  EXPECT_TRUE(check_cache(model, scheme_named("f16")));
+  const Result<void> refused = check_cache(model, scheme_named("q8_0"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnsupported);
 }

@@ -14,8 +14,6 @@
 namespace slipstream {
 namespace {
 
-constexpr std::int64_t kContextStep = 256;
-
 std::vector<KvScheme> candidates(const ModelGeometry& geometry, bool has_plugin) {
   if (!has_plugin || !std::ranges::any_of(geometry.attention, can_compress)) return {KvScheme{}};
   std::vector<KvScheme> schemes;

@@ -10,7 +10,6 @@ namespace {
 constexpr std::int64_t kContextMax = 1 << 28;
 constexpr std::int64_t kBatchMax = 1 << 20;
 constexpr std::int64_t kCountMax = 1 << 12;  // sequences, threads
-constexpr std::int64_t kContextStep = 256;   // libllama rounds up to it
 
 Result<ContextShape> checked(const ContextShape& shape, const ModelGeometry& geometry) {
   ContextShape checked = shape;

@@ -23,6 +23,8 @@
 
 namespace slipstream {
 
+inline constexpr std::int64_t kContextStep = 256;  // libllama rounds a context up to it
+
 struct MemoryForecast {
   std::string scheme;
   std::int64_t n_ctx = 0;  // as libllama rounds it

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kOneMiB = 1 << 20;
 
 class Forecast : public testing::Test {
  protected:
@@ -23,15 +23,15 @@ class Forecast : public testing::Test {
 TEST_F(Forecast, OfTheNeedleModel) {
   const Result<MemoryForecast> f16 = forecast(NEEDLE_MODEL, KvScheme{}, {.n_ctx = 4096});
   ASSERT_TRUE(f16) << f16.error().message;
-  EXPECT_EQ(f16->kv_bytes, 16 * kMiB);
-  EXPECT_NEAR(static_cast<double>(f16->weights_bytes) / kMiB, 9.5, 1.0);
+  EXPECT_EQ(f16->kv_bytes, 16 * kOneMiB);
+  EXPECT_NEAR(static_cast<double>(f16->weights_bytes) / kOneMiB, 9.5, 1.0);
   EXPECT_EQ(f16->total(),
             f16->weights_bytes + f16->kv_bytes + f16->compute_bytes + f16->other_bytes);
   EXPECT_EQ(f16->resident(), f16->total() + f16->idle_bytes);
   const Result<MemoryForecast> turbo =
       forecast(NEEDLE_MODEL, *parse_kv_scheme("turbo4"), {.n_ctx = 4096});
   ASSERT_TRUE(turbo) << turbo.error().message;
-  EXPECT_EQ(turbo->kv_bytes, 33 * kMiB / 8);
+  EXPECT_EQ(turbo->kv_bytes, 33 * kOneMiB / 8);
   EXPECT_EQ(turbo->scheme, "turbo4");
 }
 
@@ -71,11 +71,11 @@ TEST_F(Forecast, ErrorsNameTheFile) {
 TEST(MemoryForecast, IsDescribedForPeople) {
   const MemoryForecast forecast{.scheme = "turbo8v4",
                                 .n_ctx = 32768,
-                                .weights_bytes = 4915 * kMiB,
-                                .kv_bytes = 1700 * kMiB,
-                                .compute_bytes = 300 * kMiB,
-                                .other_bytes = 40 * kMiB,
-                                .idle_bytes = 4096 * kMiB};
+                                .weights_bytes = 4915 * kOneMiB,
+                                .kv_bytes = 1700 * kOneMiB,
+                                .compute_bytes = 300 * kOneMiB,
+                                .other_bytes = 40 * kOneMiB,
+                                .idle_bytes = 4096 * kOneMiB};
   EXPECT_EQ(describe(forecast),
             "weights   4.8 GiB\n"
             "KV cache  1.7 GiB  32768 tokens, turbo8v4\n"

@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/sampling/not_finite.h"
+
 namespace slipstream {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(Logprobs, AreThoseOfASoftmax) {
   const std::vector<float> logits = {0, std::log(2.F), std::log(4.F), std::log(3.F)};

@@ -10,13 +10,11 @@
 #include <random>
 #include <set>
 
+#include "engine/sampling/not_finite.h"
 #include "engine/sampling/test_model.h"
 
 namespace slipstream {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::size_t n_vocab() { return static_cast<std::size_t>(needle_vocabulary().n_tokens()); }
 

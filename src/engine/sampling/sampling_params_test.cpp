@@ -6,13 +6,12 @@
 #include <functional>
 
 #include "base/limits.h"
+#include "engine/sampling/not_finite.h"
 
 namespace slipstream {
 namespace {
 
 constexpr int kVocab = 100;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::string error_of(const std::function<void(SamplingParams&)>& change) {
   SamplingParams params;

@@ -8,8 +8,6 @@
 namespace slipstream {
 namespace {
 
-constexpr int kTopLogprobsMax = 20;
-
 void read_logprobs(JsonFields& fields, SamplingParams& sampling) {
   const bool wanted = fields.boolean("logprobs").value_or(false);
   const auto n_top = fields.integer("top_logprobs", 0, kTopLogprobsMax);

@@ -4,7 +4,6 @@ namespace slipstream {
 namespace {
 
 constexpr std::size_t kPromptsMax = 64;
-constexpr int kTopLogprobsMax = 20;
 
 }  // namespace
 

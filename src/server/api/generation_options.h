@@ -14,6 +14,8 @@
 
 namespace slipstream {
 
+inline constexpr int kTopLogprobsMax = 20;  // OpenAI's
+
 struct GenerationOptions {
   std::string model;              // empty: the only one, or the first
   int n = 1;                      // answers

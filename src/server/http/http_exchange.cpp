@@ -8,6 +8,7 @@
 #include <boost/beast/http/write.hpp>
 
 #include "base/check.h"
+#include "server/http/await.h"
 
 namespace slipstream {
 
@@ -15,8 +16,6 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
 namespace {
-
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 template <typename Body>
 http::response<Body> make_response(const HttpRequest& request, const HttpReply& reply,

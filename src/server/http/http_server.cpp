@@ -23,6 +23,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "server/http/await.h"
 
 namespace slipstream {
 
@@ -32,8 +33,6 @@ namespace http = beast::http;
 using asio::ip::tcp;
 
 namespace {
-
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 // A client's own id goes into logs and back to it: short, and nothing that could break a line.
 bool is_request_id(std::string_view id) {

@@ -24,7 +24,7 @@ std::optional<char32_t> short_escape(char32_t character) {
   return std::nullopt;
 }
 
-CodePointSet digits() { return CodePointSet({{'0', '9'}}); }
+CodePointSet ascii_digits() { return CodePointSet({{'0', '9'}}); }
 CodePointSet digits_but_zero() { return CodePointSet({{'1', '9'}}); }
 
 }  // namespace
@@ -75,16 +75,16 @@ GbnfItem JsonText::number() {
     number_ = writer_.add_rule("number");
     const RuleId whole = writer_.add_rule("whole");
     writer_.add(whole, {gbnf_literal("0")});
-    writer_.add(whole,
-                {gbnf_class(digits_but_zero()), repeated(gbnf_class(digits()), 0, kDigitsMax - 1)});
+    writer_.add(whole, {gbnf_class(digits_but_zero()),
+                        repeated(gbnf_class(ascii_digits()), 0, kDigitsMax - 1)});
     const RuleId fraction = writer_.add_rule("fraction");
-    writer_.add(fraction, {gbnf_literal("."), repeated(gbnf_class(digits()), 1, kDigitsMax)});
+    writer_.add(fraction, {gbnf_literal("."), repeated(gbnf_class(ascii_digits()), 1, kDigitsMax)});
     // Up to 199: the number then fits a double, whatever stands before.
     const RuleId exponent = writer_.add_rule("exponent");
     writer_.add(exponent,
                 {gbnf_class(CodePointSet({{'E', 'E'}, {'e', 'e'}})),
                  repeated(gbnf_class(CodePointSet({{'+', '+'}, {'-', '-'}})), 0, 1),
-                 repeated(gbnf_literal("1"), 0, 1), repeated(gbnf_class(digits()), 1, 2)});
+                 repeated(gbnf_literal("1"), 0, 1), repeated(gbnf_class(ascii_digits()), 1, 2)});
     writer_.add(*number_,
                 {repeated(gbnf_literal("-"), 0, 1), gbnf_rule(whole),
                  repeated(gbnf_rule(fraction), 0, 1), repeated(gbnf_rule(exponent), 0, 1)});
@@ -97,7 +97,7 @@ GbnfItem JsonText::integer() {
     integer_ = writer_.add_rule("integer");
     writer_.add(*integer_, {gbnf_literal("0")});
     writer_.add(*integer_, {repeated(gbnf_literal("-"), 0, 1), gbnf_class(digits_but_zero()),
-                            repeated(gbnf_class(digits()), 0, NumberRange::kDigitsMax - 1)});
+                            repeated(gbnf_class(ascii_digits()), 0, NumberRange::kDigitsMax - 1)});
   }
   return gbnf_rule(*integer_);
 }

@@ -21,7 +21,7 @@ Automaton automaton(std::string_view pattern) {
   return made.value_or(Automaton::any_text());
 }
 
-void expect(std::string_view pattern, const Texts& found, const Texts& not_found) {
+void expect_texts(std::string_view pattern, const Texts& found, const Texts& not_found) {
   const Automaton texts = automaton(pattern);
   for (const std::string_view text : found) EXPECT_TRUE(texts.contains(text)) << pattern << text;
   for (const std::string_view text : not_found) {
@@ -30,41 +30,41 @@ void expect(std::string_view pattern, const Texts& found, const Texts& not_found
 }
 
 TEST(SchemaPatterns, AreNotAnchored) {
-  expect("b", {"b", "abc", "bb"}, {"", "a"});
-  expect("^b", {"b", "bc"}, {"", "ab"});
-  expect("b$", {"b", "ab"}, {"", "bc"});
-  expect("^b$", {"b"}, {"", "bb", "abc"});
-  expect("^a|b$", {"ax", "xb", "a", "b"}, {"xa", "bx"});
-  expect("^(a|^b)c$", {"ac", "bc"}, {"abc"});
-  expect("a^b", {}, {"ab", "a^b"});
-  expect("a$|$^", {"a", ""}, {"b"});
-  expect("", {"", "anything"}, {});
-  expect("^$", {""}, {"a"});
+  expect_texts("b", {"b", "abc", "bb"}, {"", "a"});
+  expect_texts("^b", {"b", "bc"}, {"", "ab"});
+  expect_texts("b$", {"b", "ab"}, {"", "bc"});
+  expect_texts("^b$", {"b"}, {"", "bb", "abc"});
+  expect_texts("^a|b$", {"ax", "xb", "a", "b"}, {"xa", "bx"});
+  expect_texts("^(a|^b)c$", {"ac", "bc"}, {"abc"});
+  expect_texts("a^b", {}, {"ab", "a^b"});
+  expect_texts("a$|$^", {"a", ""}, {"b"});
+  expect_texts("", {"", "anything"}, {});
+  expect_texts("^$", {""}, {"a"});
 }
 
 TEST(SchemaPatterns, Repetitions) {
-  expect("^a*$", {"", "aaa"}, {"b", "ab"});
-  expect("^a+?b??$", {"a", "aab"}, {"", "b"});
-  expect("^(ab){2,3}$", {"abab", "ababab"}, {"ab", "abababab", "aba"});
-  expect("^a{2,}$", {"aa", "aaaa"}, {"a"});
-  expect("^a{0}$", {""}, {"a"});
-  expect("^(a*)*$", {"", "aa"}, {"b"});
-  expect("^(a|b*)+c$", {"c", "abbac"}, {"d"});
-  expect("^(?:(a+)|b){1,2}$", {"a", "ab", "baaa", "bb"}, {"", "bbb"});
+  expect_texts("^a*$", {"", "aaa"}, {"b", "ab"});
+  expect_texts("^a+?b??$", {"a", "aab"}, {"", "b"});
+  expect_texts("^(ab){2,3}$", {"abab", "ababab"}, {"ab", "abababab", "aba"});
+  expect_texts("^a{2,}$", {"aa", "aaaa"}, {"a"});
+  expect_texts("^a{0}$", {""}, {"a"});
+  expect_texts("^(a*)*$", {"", "aa"}, {"b"});
+  expect_texts("^(a|b*)+c$", {"c", "abbac"}, {"d"});
+  expect_texts("^(?:(a+)|b){1,2}$", {"a", "ab", "baaa", "bb"}, {"", "bbb"});
 }
 
 TEST(SchemaPatterns, Characters) {
-  expect("^[a-c\\d_-]+$", {"a-1_", "c"}, {"d", ""});
-  expect("^[^a-c]$", {"d", "é", "\n"}, {"a", "dd"});
-  expect("^.$", {"a", "😀"}, {"\n", "\r", "\xE2\x80\xA8"});
-  expect("^[^]$", {"\n"}, {""});
-  expect("^[]$", {}, {"", "a"});
-  expect("^\\w\\W\\s\\S\\D$", {"a- ax", "_é\tx!"}, {"aa ax"});
-  expect("^\\x41\\u00e9\\u{1F600}\\uD83D\\uDE00$", {"Aé😀😀"}, {"A"});
-  expect("^\\.\\/\\-\\$\\\\$", {"./-$\\"}, {"a/-$\\"});
-  expect("^[\\w-.]+$", {"a-.b"}, {"a b"});
-  expect("^[\\b\\cA\\0]$", {"\b", "\x01", std::string_view("\0", 1)}, {"b", "A", "0"});
-  expect("^(?<year>\\d{4})$", {"2026"}, {"226"});
+  expect_texts("^[a-c\\d_-]+$", {"a-1_", "c"}, {"d", ""});
+  expect_texts("^[^a-c]$", {"d", "é", "\n"}, {"a", "dd"});
+  expect_texts("^.$", {"a", "😀"}, {"\n", "\r", "\xE2\x80\xA8"});
+  expect_texts("^[^]$", {"\n"}, {""});
+  expect_texts("^[]$", {}, {"", "a"});
+  expect_texts("^\\w\\W\\s\\S\\D$", {"a- ax", "_é\tx!"}, {"aa ax"});
+  expect_texts("^\\x41\\u00e9\\u{1F600}\\uD83D\\uDE00$", {"Aé😀😀"}, {"A"});
+  expect_texts("^\\.\\/\\-\\$\\\\$", {"./-$\\"}, {"a/-$\\"});
+  expect_texts("^[\\w-.]+$", {"a-.b"}, {"a b"});
+  expect_texts("^[\\b\\cA\\0]$", {"\b", "\x01", std::string_view("\0", 1)}, {"b", "A", "0"});
+  expect_texts("^(?<year>\\d{4})$", {"2026"}, {"226"});
 }
 
 TEST(SchemaPatterns, RefusesWhatIsNotRegular) {
@@ -97,7 +97,7 @@ TEST(SchemaPatterns, AreEscapedInGrammars) {
 
 void expect_format(std::string_view format, const Texts& valid, const Texts& invalid) {
   ASSERT_TRUE(pattern_of_format(format).has_value()) << format;
-  expect(*pattern_of_format(format), valid, invalid);
+  expect_texts(*pattern_of_format(format), valid, invalid);
 }
 
 TEST(SchemaFormats, DatesAndTimes) {

@@ -12,7 +12,7 @@ namespace slipstream::jinja {
 namespace {
 
 // Statements and expressions within each other at run time, macros included.
-constexpr int kDepthMax = 600;
+constexpr int kCallDepthMax = 600;
 
 struct Scope {
   Scope* parent = nullptr;
@@ -62,7 +62,7 @@ class Interpreter {
   class Nesting {
    public:
     explicit Nesting(Interpreter& interpreter) : interpreter_(interpreter) {
-      if (++interpreter_.n_nested_ > kDepthMax) {
+      if (++interpreter_.n_nested_ > kCallDepthMax) {
         throw TemplateError{"macros or expressions are nested too deeply", true};
       }
     }

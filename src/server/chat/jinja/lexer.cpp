@@ -10,7 +10,7 @@
 namespace slipstream::jinja {
 namespace {
 
-using Kind = Token::Kind;
+using TokenKind = Token::Kind;
 
 class Lexer {
  public:
@@ -31,7 +31,7 @@ class Lexer {
         take_tag(kind == '%');
       }
     }
-    tokens_.push_back({Kind::kEnd, "", line_});
+    tokens_.push_back({TokenKind::kEnd, "", line_});
     return std::move(tokens_);
   }
 
@@ -69,7 +69,7 @@ class Lexer {
           line_start != text.npos || starts_template || (trimmed_line_feed(end) && !strip_after_);
       if (is_blank && starts_line) text.remove_suffix(rest.size());
     }
-    if (!text.empty()) tokens_.push_back({Kind::kText, std::string(text), line_});
+    if (!text.empty()) tokens_.push_back({TokenKind::kText, std::string(text), line_});
     count_lines(source_.substr(at_, end - at_));
     at_ = end;
     strip_after_ = trim_after_ = false;
@@ -91,7 +91,8 @@ class Lexer {
   }
 
   void take_tag(bool is_statement) {
-    tokens_.push_back({is_statement ? Kind::kOpenStatement : Kind::kOpenOutput, "", line_});
+    tokens_.push_back(
+        {is_statement ? TokenKind::kOpenStatement : TokenKind::kOpenOutput, "", line_});
     at_ += 2;
     if (at_ < source_.size() && (source_[at_] == '-' || source_[at_] == '+')) ++at_;
     const std::string_view close = is_statement ? "%}" : "}}";
@@ -114,7 +115,7 @@ class Lexer {
       if (tokens_.back().is_symbol("{")) ++n_open;
       if (tokens_.back().is_symbol("}")) --n_open;
     }
-    tokens_.push_back({Kind::kClose, "", line_});
+    tokens_.push_back({TokenKind::kClose, "", line_});
   }
 
   void take_token() {
@@ -124,7 +125,7 @@ class Lexer {
     if (is_name_byte(first)) {
       const std::size_t start = at_;
       while (at_ < source_.size() && is_name_byte(source_[at_])) ++at_;
-      tokens_.push_back({Kind::kName, std::string(source_.substr(start, at_ - start)), line_});
+      tokens_.push_back({TokenKind::kName, std::string(source_.substr(start, at_ - start)), line_});
       return;
     }
     constexpr std::array<std::string_view, 6> kLong = {"==", "!=", "<=", ">=", "//", "**"};
@@ -138,7 +139,7 @@ class Lexer {
   }
 
   void take_symbol(std::string_view symbol) {
-    tokens_.push_back({Kind::kSymbol, std::string(symbol), line_});
+    tokens_.push_back({TokenKind::kSymbol, std::string(symbol), line_});
     at_ += symbol.size();
   }
 
@@ -164,7 +165,7 @@ class Lexer {
     }
     if (at_ >= source_.size()) fail_here("a text has no end");
     ++at_;
-    tokens_.push_back({Kind::kString, std::move(text), line_});
+    tokens_.push_back({TokenKind::kString, std::move(text), line_});
   }
 
   void take_number() {
@@ -178,7 +179,7 @@ class Lexer {
       }
       ++at_;
     }
-    tokens_.push_back({is_float ? Kind::kFloat : Kind::kInteger,
+    tokens_.push_back({is_float ? TokenKind::kFloat : TokenKind::kInteger,
                        std::string(source_.substr(start, at_ - start)), line_});
   }
 
