@@ -28,7 +28,7 @@ std::string to_hex(std::span<const unsigned char> bytes) {
 }  // namespace
 
 Result<std::string> hash_file(const std::filesystem::path& path, ContentHash::Kind kind,
-                              const std::function<void(std::uint64_t)>& on_bytes) {
+                              const std::function<bool(std::uint64_t)>& on_bytes) {
   const Result<UniqueFd> fd = open_file(path.string(), O_RDONLY);
   if (!fd) return std::unexpected(fd.error());
   struct stat status{};
@@ -53,7 +53,9 @@ Result<std::string> hash_file(const std::filesystem::path& path, ContentHash::Ki
     }
     is_good = EVP_DigestUpdate(context.get(), part.data(), part.size()) == 1;
     offset += part.size();
-    if (on_bytes) on_bytes(offset);
+    if (on_bytes && !on_bytes(offset)) {
+      return fail(Code::kCancelled, format_text("the hash of {} is not wanted", path.string()));
+    }
   }
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned digest_bytes = 0;

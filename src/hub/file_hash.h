@@ -2,7 +2,7 @@
 // CPU's SHA instructions, and a model has gigabytes.
 //
 // Threads: thread-safe. Errors: as of reading the file; kUnsupported where OpenSSL has no such
-// hash.
+// hash; kCancelled.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,10 @@
 
 namespace slipstream::hub {
 
-// In lower-case hexadecimal. on_bytes is told after each part how many have been read.
+// In lower-case hexadecimal. on_bytes is told after each part how many have been read; false ends
+// it.
 [[nodiscard]] Result<std::string> hash_file(
     const std::filesystem::path& path, ContentHash::Kind kind,
-    const std::function<void(std::uint64_t)>& on_bytes = {});
+    const std::function<bool(std::uint64_t)>& on_bytes = {});
 
 }  // namespace slipstream::hub

@@ -17,13 +17,4 @@ Result<std::optional<FileLock>> FileLock::try_lock(const std::filesystem::path& 
   return fail_errno(errno, format_text("cannot lock {}", path.string()));
 }
 
-Result<FileLock> FileLock::lock(const std::filesystem::path& path) {
-  Result<UniqueFd> fd = open_file(path.string(), O_RDWR | O_CREAT);
-  if (!fd) return std::unexpected(std::move(fd.error()));
-  while (::flock(fd->get(), LOCK_EX) != 0) {
-    if (errno != EINTR) return fail_errno(errno, format_text("cannot lock {}", path.string()));
-  }
-  return FileLock(std::move(*fd));
-}
-
 }  // namespace slipstream::hub

@@ -17,8 +17,6 @@ class FileLock {
  public:
   // Nothing while somebody else has it. The file is made if need be.
   [[nodiscard]] static Result<std::optional<FileLock>> try_lock(const std::filesystem::path& path);
-  // Waits.
-  [[nodiscard]] static Result<FileLock> lock(const std::filesystem::path& path);
 
  private:
   explicit FileLock(UniqueFd fd) : fd_(std::move(fd)) {}

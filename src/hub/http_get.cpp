@@ -73,6 +73,20 @@ bool is_unreachable(CURLcode code) {
          code == CURLE_COULDNT_CONNECT;
 }
 
+std::string escape_but(std::string_view text, std::string_view plain) {
+  std::string escaped;
+  for (const char c : text) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || plain.contains(c);
+    if (is_plain) {
+      escaped += c;
+    } else {
+      escaped += format_text("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return escaped;
+}
+
 }  // namespace
 
 struct HttpConnection::Transfer {
@@ -149,20 +163,8 @@ HttpAnswer HttpConnection::get(const HttpRequest& request, const Taker& taker,
   return answer;
 }
 
-std::string escape_path(std::string_view path) {
-  constexpr std::string_view kPlain = "-._~/";
-  std::string escaped;
-  for (const char c : path) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || kPlain.contains(c);
-    if (is_plain) {
-      escaped += c;
-    } else {
-      escaped += format_text("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return escaped;
-}
+std::string escape_path(std::string_view path) { return escape_but(path, "-._~/"); }
+std::string escape_query(std::string_view value) { return escape_but(value, "-._~"); }
 
 std::string host_of(std::string_view url) {
   const std::size_t scheme = url.find("://");

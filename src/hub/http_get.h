@@ -64,6 +64,8 @@ class HttpConnection {
 
 // "https://host/a b" is not an address: each part of the path is escaped.
 [[nodiscard]] std::string escape_path(std::string_view path);
+// A value behind '?': here a '/' is escaped, too.
+[[nodiscard]] std::string escape_query(std::string_view value);
 // "https://host:1" of an address, for messages: what follows may hold a signature.
 [[nodiscard]] std::string host_of(std::string_view url);
 

@@ -12,13 +12,14 @@
 #include "hub/file_hash.h"
 #include "hub/file_lock.h"
 #include "hub/gguf_choice.h"
+#include "hub/hub_api.h"
 #include "hub/listing.h"
 
 namespace slipstream::hub {
 namespace {
 
-// What the hub says of one repository; one of 10,000 files takes 3 MB.
-constexpr std::size_t kListingBytesMax = std::size_t{64} << 20;
+// How soon a file is taken up whose download by somebody else has ended.
+constexpr std::chrono::milliseconds kLockPause{100};
 
 bool is_whole(const RepoCache& cache, const RemoteFile& file) {
   std::error_code error;
@@ -32,16 +33,12 @@ class Pull {
       : settings_(settings),
         options_(options),
         cache_(settings.cache, options.model),
-        subject_{.repo_id = options.model.repo_id(),
-                 .page = format_text("{}/{}", settings.endpoint, options.model.repo_id()),
-                 .has_token = !settings.token.empty()} {}
+        subject_(subject_of(settings, options.model)) {}
 
   Result<Pulled> run() {
-    if (settings_.is_offline) {
-      return fail(Code::kInvalidArgument,
-                  "HF_HUB_OFFLINE is set, and downloading needs the network: unset it");
-    }
-    const Result<RepoListing> listing = fetch_listing();
+    const DownloadOptions& download = options_.download;
+    const Result<RepoListing> listing =
+        HubApi(settings_, download.n_retries, download.stop).list(options_.model);
     if (!listing) return std::unexpected(listing.error());
     Pulled pulled;
     const Result<std::vector<RemoteFile>> files = choose_files(*listing, pulled);
@@ -72,34 +69,6 @@ class Pull {
   }
 
  private:
-  Result<RepoListing> fetch_listing() {
-    const HttpRequest request{.url = format_text("{}/api/models/{}/revision/main?blobs=true",
-                                                 settings_.endpoint, subject_.repo_id),
-                              .token = settings_.token,
-                              .range = std::nullopt};
-    HttpConnection connection;
-    for (int n_failures = 1;; ++n_failures) {
-      std::string body;
-      const HttpAnswer answer =
-          connection.get(request, [&](const HttpAnswer&, std::span<const std::byte> bytes) {
-            body.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-            return body.size() <= kListingBytesMax;
-          });
-      if (answer.is_stopped_by_taker) {
-        return fail(Code::kCorrupt, format_text("the hub's listing of {} is longer than {}",
-                                                subject_.repo_id, format_bytes(kListingBytesMax)));
-      }
-      Verdict verdict = judge(answer, subject_);
-      if (!verdict.error) return parse_listing(body);
-      // Who is offline wants to know now; a name that is known once may be unreachable for a while.
-      const bool is_worth_it = verdict.is_worth_retrying && !answer.is_unreachable;
-      if (!is_worth_it || n_failures > options_.download.n_retries) {
-        return std::unexpected(std::move(*verdict.error));
-      }
-      std::this_thread::sleep_for(std::max(backoff(n_failures), verdict.wait_min));
-    }
-  }
-
   Result<std::vector<RemoteFile>> choose_files(const RepoListing& listing, Pulled& pulled) const {
     std::vector<std::string> paths;
     for (const RemoteFile& file : listing.files) paths.push_back(file.path);
@@ -153,9 +122,12 @@ class Pull {
     if (!lock) return std::unexpected(lock.error());
     if (!*lock) {
       remark(format_text("another process is downloading {}: waiting for it", file.path));
-      Result<FileLock> waited = FileLock::lock(lock_path);
-      if (!waited) return std::unexpected(waited.error());
-      *lock = std::move(*waited);
+    }
+    while (!*lock) {
+      if (is_stopped()) return std::unexpected(stopped_download());
+      std::this_thread::sleep_for(kLockPause);
+      lock = FileLock::try_lock(lock_path);
+      if (!lock) return std::unexpected(lock.error());
     }
     if (is_whole(cache_, file)) return {};  // the other one has done it
     Result<PartialFile> partial =
@@ -193,7 +165,9 @@ class Pull {
                 .file = file.path,
                 .done_bytes = done,
                 .n_bytes = file.n_bytes});
+          return !is_stopped();
         });
+    if (!hash && is_stopped()) return std::unexpected(stopped_download());
     if (!hash) return std::unexpected(hash.error());
     if (*hash == file.hash.hex) return {};
     partial.remove();
@@ -204,6 +178,7 @@ class Pull {
                             file.path, *hash, file.hash.hex));
   }
 
+  [[nodiscard]] bool is_stopped() const { return options_.download.stop.stop_requested(); }
   void show(const PullProgress& progress) const {
     if (options_.on_progress) options_.on_progress(progress);
   }

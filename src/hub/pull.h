@@ -6,7 +6,7 @@
 //
 // Threads: call from one thread; callbacks come on it. Errors: as of http_verdict.h; kNotFound for
 // a quant that is not there; kIo with advice where the disk does not suffice; kCorrupt for a hash
-// that is not the hub's, or a listing without one.
+// that is not the hub's, or a listing without one; kCancelled.
 #pragma once
 
 #include <cstdint>

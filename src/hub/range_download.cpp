@@ -37,6 +37,7 @@ class Download {
       while (n_running_ > 0) {
         news_.wait_for(lock, std::chrono::milliseconds(100), [this] { return n_running_ == 0; });
         lock.unlock();
+        if (options_.stop.stop_requested()) give_up(stopped_download());
         if (on_progress) on_progress(done_bytes_);
         lock.lock();
       }
@@ -157,6 +158,10 @@ class Download {
 };
 
 }  // namespace
+
+Error stopped_download() {
+  return {Code::kCancelled, "the download was stopped: the next pull goes on where it was"};
+}
 
 Result<void> download_ranges(const HttpRequest& request, const Subject& subject, PartialFile& file,
                              const DownloadOptions& options,

@@ -6,11 +6,12 @@
 // what is complete stays on disk.
 //
 // Threads: call from one thread; on_progress is called on it. Errors: as of http_verdict.h and
-// partial_file.h.
+// partial_file.h; kCancelled.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 
 #include "base/result.h"
@@ -23,7 +24,12 @@ struct DownloadOptions {
   int n_connections = 4;
   // That may fail one after the other, without a byte in between, before a connection gives up.
   int n_retries = 5;
+  // Ends it within a second; what is complete stays on disk.
+  std::stop_token stop = {};
 };
+
+// What kCancelled says.
+[[nodiscard]] Error stopped_download();
 
 [[nodiscard]] Result<void> download_ranges(
     const HttpRequest& request, const Subject& subject, PartialFile& file,
