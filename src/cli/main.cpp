@@ -17,11 +17,16 @@
 #include "cli/hub/pull.h"
 #include "cli/hub/rm.h"
 #include "cli/hub/show.h"
+#include "cli/model_flags.h"
 #include "cli/run/run.h"
 #include "cli/serve/serve.h"
 #include "cli/version.h"
 
 namespace {
+
+using slipstream::add_disk_options;
+using slipstream::add_expert_options;
+using slipstream::add_model_options;
 
 constexpr int kUsageError = 2;
 
@@ -38,49 +43,6 @@ constexpr const char* kFooter =
     "  slipstream pull org/repo:Q4_K_M a model of huggingface.co; from then on org/repo:Q4_K_M is "
     "a MODEL\n"
     "  slipstream eval MODEL.gguf --kv turbo4,q4_0   how close to f16?\n";
-
-void add_model_options(CLI::App& command, std::string& kv, int& n_context, int& n_threads) {
-  command
-      .add_option("--kv", kv,
-                  "How the KV cache is kept: turbo8v4, turbo8, turbo4, turbo3, f16, q8_0, q4_0, or "
-                  "auto, which takes what fits in memory")
-      ->capture_default_str();
-  command
-      .add_option("-c,--ctx", n_context,
-                  "Tokens of all prompts and answers together (0: the model's own, at most 8192)")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command.add_option("-t,--threads", n_threads, "Threads (0: one per core)")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-}
-
-void add_expert_options(CLI::App& command, slipstream::ExpertWish& experts) {
-  CLI::Option* streams = command.add_flag("--stream-experts", experts.streams,
-                                          "Leave the experts of a mixture-of-experts model in its "
-                                          "file, if they do not fit into memory, "
-                                          "and read those that are used");
-  command
-      .add_option("--expert-cache", experts.cache_bytes,
-                  "Memory for the experts in use, such as 6GiB (default: what is left)")
-      ->transform(CLI::AsSizeValue(false))
-      ->needs(streams);
-}
-
-void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes) {
-  CLI::Option* disk =
-      command
-          .add_option("--kv-disk", kv_disk,
-                      "Keep what was computed of prompts in this directory, and do not compute it "
-                      "again the next time")
-          ->type_name("DIR");
-  command
-      .add_option("--kv-disk-bytes", kv_disk_bytes,
-                  "What --kv-disk may take, such as 20GiB; what was used longest ago goes first")
-      ->transform(CLI::AsSizeValue(false))
-      ->needs(disk)
-      ->default_str("8GiB");
-}
 
 CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   CLI::App* run = app.add_subcommand(

@@ -1,0 +1,50 @@
+#include "cli/model_flags.h"
+
+#include <CLI/CLI.hpp>
+
+namespace slipstream {
+
+void add_model_options(CLI::App& command, std::string& kv, int& n_context, int& n_threads) {
+  command
+      .add_option("--kv", kv,
+                  "How the KV cache is kept: turbo8v4, turbo8, turbo4, turbo3, f16, q8_0, q4_0, or "
+                  "auto, which takes what fits in memory")
+      ->capture_default_str();
+  command
+      .add_option("-c,--ctx", n_context,
+                  "Tokens of all prompts and answers together (0: the model's own, at most 8192)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("-t,--threads", n_threads, "Threads (0: one per core)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+void add_expert_options(CLI::App& command, ExpertWish& experts) {
+  CLI::Option* streams = command.add_flag("--stream-experts", experts.streams,
+                                          "Leave the experts of a mixture-of-experts model in its "
+                                          "file, if they do not fit into memory, "
+                                          "and read those that are used");
+  command
+      .add_option("--expert-cache", experts.cache_bytes,
+                  "Memory for the experts in use, such as 6GiB (default: what is left)")
+      ->transform(CLI::AsSizeValue(false))
+      ->needs(streams);
+}
+
+void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes) {
+  CLI::Option* disk =
+      command
+          .add_option("--kv-disk", kv_disk,
+                      "Keep what was computed of prompts in this directory, and do not compute it "
+                      "again the next time")
+          ->type_name("DIR");
+  command
+      .add_option("--kv-disk-bytes", kv_disk_bytes,
+                  "What --kv-disk may take, such as 20GiB; what was used longest ago goes first")
+      ->transform(CLI::AsSizeValue(false))
+      ->needs(disk)
+      ->default_str("8GiB");
+}
+
+}  // namespace slipstream

@@ -1,0 +1,21 @@
+// Flags that several commands have in common: how a model is loaded.
+//
+// Threads: before the command line is parsed. Errors: none; CLI11 refuses what is wrong.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/kv_choice.h"
+
+namespace CLI {
+class App;
+}
+
+namespace slipstream {
+
+void add_model_options(CLI::App& command, std::string& kv, int& n_context, int& n_threads);
+void add_expert_options(CLI::App& command, ExpertWish& experts);
+void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes);
+
+}  // namespace slipstream
