@@ -128,6 +128,9 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->add_option("--pin", options.pinned,
                    "The name of a --model that is loaded at once and stays")
       ->type_name("NAME");
+  serve->add_flag("--hub", options.uses_hub,
+                  "Clients may use every model that is installed, and search the hub and pull from "
+                  "it, as the web app does");
   serve
       ->add_option(
           "--memory", options.memory_bytes_max,

@@ -4,17 +4,19 @@
 #include <array>
 #include <atomic>
 #include <boost/asio/ip/address.hpp>
-#include <charconv>
 #include <ctime>
 #include <utility>
 
 #include "base/format.h"
 #include "server/api_keys.h"
 #include "server/browser_guard.h"
+#include "server/http/target.h"
 #include "server/metrics.h"
 #include "server/routes/chat.h"
 #include "server/routes/completions.h"
 #include "server/routes/embeddings.h"
+#include "server/routes/library.h"
+#include "server/routes/models.h"
 #include "server/routes/tokens.h"
 #include "server/routes/web_app.h"
 #include "server/sse.h"
@@ -32,20 +34,6 @@ std::string error_body(int status, std::string_view message) {
 
 constexpr std::string_view kOneModel = "/v1/models/";  // and its name
 
-// "org%2Fmodel": names have slashes. What is no escape stays.
-std::string without_percents(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned char byte = 0;
-    const bool is_escape =
-        text[i] == '%' && i + 2 < text.size() &&
-        std::from_chars(&text[i + 1], &text[i + 1] + 2, byte, 16).ptr == &text[i + 1] + 2;
-    plain += is_escape ? static_cast<char>(byte) : text[i];
-    if (is_escape) i += 2;
-  }
-  return plain;
-}
-
 BrowserGuardOptions guard_options(const ApiServerOptions& options) {
   BrowserGuardOptions guard = options.browsers;
   boost::system::error_code error;
@@ -62,8 +50,10 @@ class ApiServer::Impl {
       : options_(options), keys_(options.api_keys), guard_(guard_options(options)) {}
 
   ~Impl() {
-    if (http_) http_->stop();  // handlers use the models
-    pool_.reset();             // their last events are for handlers that are no more
+    if (routes_) routes_->stop();  // handlers wait for what they asked of it
+    if (http_) http_->stop();      // handlers use the models
+    routes_.reset();
+    pool_.reset();  // their last events are for handlers that are no more
   }
 
   Result<void> start() {
@@ -76,6 +66,9 @@ class ApiServer::Impl {
 
   void set_models(ModelPoolOptions models) {
     pool_ = std::make_unique<ModelPool>(std::move(models), metrics_);
+    if (ModelLibrary* library = pool_->library()) {
+      routes_ = std::make_unique<LibraryRoutes>(*pool_, *library);
+    }
     models_ = pool_.get();
   }
   [[nodiscard]] Result<bool> is_ready() const {
@@ -85,6 +78,7 @@ class ApiServer::Impl {
   [[nodiscard]] std::string address() const { return http_->address(); }
   bool drain(std::chrono::milliseconds time_max) {
     is_draining_ = true;
+    if (routes_) routes_->stop();  // a pull goes on the next time; nobody waits for it now
     return http_->drain(time_max);
   }
 
@@ -109,6 +103,11 @@ class ApiServer::Impl {
         Route{http::verb::post, "/v1/embeddings", &Impl::embeddings},
         Route{http::verb::post, "/tokenize", &Impl::tokenize},
         Route{http::verb::post, "/detokenize", &Impl::detokenize},
+        Route{http::verb::get, "/slipstream/models", &Impl::installed},
+        Route{http::verb::post, "/slipstream/models/load", &Impl::load},
+        Route{http::verb::post, "/slipstream/models/unload", &Impl::unload},
+        Route{http::verb::get, "/slipstream/hub/search", &Impl::search},
+        Route{http::verb::post, "/slipstream/hub/pull", &Impl::pull},
     };
     const bool is_one_model = path.starts_with(kOneModel) && path.size() > kOneModel.size();
     const std::string_view pattern = is_one_model ? kOneModel : path;
@@ -200,30 +199,14 @@ class ApiServer::Impl {
   }
 
   Answer models(HttpExchange& exchange, const Client& /*client*/) {
-    Json data = Json::array();
-    for (const ModelPool::Status& model : list_models()) data.push_back(to_json(model));
-    (void)co_await exchange.reply({.body = dump({{"object", "list"}, {"data", std::move(data)}})});
-    co_return ApiResult<void>();
+    return answer_models(list_models(), started_, exchange);
   }
 
   Answer one_model(HttpExchange& exchange, const Client& /*client*/) {
     ModelPool* models = models_;
     if (models == nullptr) co_return std::unexpected(still_loading());
-    const ApiResult<ModelPool::Status> model =
-        models->status(without_percents(exchange.path().substr(kOneModel.size())));
-    if (!model) co_return std::unexpected(model.error());
-    (void)co_await exchange.reply({.body = dump(to_json(*model))});
-    co_return ApiResult<void>();
-  }
-
-  [[nodiscard]] Json to_json(const ModelPool::Status& model) const {
-    Json json = {{"id", model.name},
-                 {"object", "model"},
-                 {"created", started_},
-                 {"owned_by", "slipstream"},
-                 {"loaded", model.loaded != nullptr}};
-    if (model.loaded) json["max_model_len"] = model.loaded->engine->n_context();
-    return json;
+    co_return co_await answer_one_model(
+        *models, without_percents(exchange.path().substr(kOneModel.size())), started_, exchange);
   }
 
   Answer metrics(HttpExchange& exchange, const Client& /*client*/) {
@@ -271,6 +254,40 @@ class ApiServer::Impl {
     return with_body(exchange, client, answer_detokenize);
   }
 
+  Answer with_library(HttpExchange& exchange, Answer (LibraryRoutes::*route)(HttpExchange&)) {
+    if (const auto models = open_models(); !models) co_return std::unexpected(models.error());
+    if (!routes_) co_return std::unexpected(no_library(exchange));
+    co_return co_await ((*routes_).*route)(exchange);
+  }
+  Answer with_library(HttpExchange& exchange,
+                      Answer (LibraryRoutes::*route)(HttpExchange&, const Json&)) {
+    if (const auto models = open_models(); !models) co_return std::unexpected(models.error());
+    if (!routes_) co_return std::unexpected(no_library(exchange));
+    const ApiResult<Json> body = parse_json(exchange.request().body(), options_.http.limits);
+    if (!body) co_return std::unexpected(body.error());
+    co_return co_await ((*routes_).*route)(exchange, *body);
+  }
+  Answer installed(HttpExchange& exchange, const Client& /*client*/) {
+    return with_library(exchange, &LibraryRoutes::list);
+  }
+  Answer load(HttpExchange& exchange, const Client& /*client*/) {
+    return with_library(exchange, &LibraryRoutes::load);
+  }
+  Answer unload(HttpExchange& exchange, const Client& /*client*/) {
+    return with_library(exchange, &LibraryRoutes::unload);
+  }
+  Answer search(HttpExchange& exchange, const Client& /*client*/) {
+    return with_library(exchange, &LibraryRoutes::search);
+  }
+  Answer pull(HttpExchange& exchange, const Client& /*client*/) {
+    return with_library(exchange, &LibraryRoutes::pull);
+  }
+  static ApiError no_library(const HttpExchange& exchange) {
+    return {.status = 404,
+            .message = format_text("There is no {}: the server was started without --hub",
+                                   exchange.path())};
+  }
+
   static ApiError still_loading() {
     return {.status = 503, .message = "The model is being loaded: try again soon"};
   }
@@ -293,6 +310,7 @@ class ApiServer::Impl {
   Metrics metrics_;
   const std::time_t started_ = std::time(nullptr);
   std::unique_ptr<ModelPool> pool_;
+  std::unique_ptr<LibraryRoutes> routes_;  // none: clients manage no models. Set before models_
   std::atomic<ModelPool*> models_ = nullptr;
   std::unique_ptr<HttpServer> http_;
 };

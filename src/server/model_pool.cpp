@@ -7,13 +7,17 @@
 #include "base/format.h"
 #include "base/format_bytes.h"
 #include "base/log.h"
+#include "server/run_on.h"
 
 namespace slipstream {
 
 namespace asio = boost::asio;
 
 ModelPool::ModelPool(ModelPoolOptions options, Metrics& metrics)
-    : bytes_max_(options.bytes_max), idle_time_max_(options.idle_time_max), metrics_(metrics) {
+    : bytes_max_(options.bytes_max),
+      idle_time_max_(options.idle_time_max),
+      metrics_(metrics),
+      library_(std::move(options.library)) {
   {
     const MutexLock lock(mutex_);
     for (PooledModel& model : options.models) {
@@ -27,7 +31,7 @@ ModelPool::ModelPool(ModelPoolOptions options, Metrics& metrics)
 ModelPool::~ModelPool() = default;
 
 ModelPool::Entry* ModelPool::find(std::string_view name) {
-  if (name.empty()) return &entries_.front();
+  if (name.empty()) return entries_.empty() ? nullptr : &entries_.front();
   const auto entry = std::ranges::find(
       entries_, name, [](const Entry& e) -> std::string_view { return e.model.name; });
   return entry == entries_.end() ? nullptr : &*entry;
@@ -38,21 +42,46 @@ ApiError ModelPool::unknown(std::string_view name) const {
   for (const Entry& entry : entries_) {
     names += format_text("{}'{}'", names.empty() ? "" : ", ", entry.model.name);
   }
+  if (library_) names += format_text("{}what is installed", names.empty() ? "" : " and ");
   return {.status = 404,
           .message = format_text("The model '{}' does not exist: there is {}", name, names),
           .param = "model",
           .code = "model_not_found"};
 }
 
-asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string_view name,
+asio::awaitable<ApiResult<std::string>> ModelPool::resolve(std::string name) {
+  {
+    const MutexLock lock(mutex_);
+    if (const Entry* entry = find(name)) co_return entry->model.name;
+    if (!library_ || name.empty()) co_return std::unexpected(unknown(name));
+  }
+  Result<PooledModel> model = co_await run_on(disk_, [&] { return library_->find(name); });
+  if (model) co_return add(std::move(*model));
+  const MutexLock lock(mutex_);
+  ApiError error = unknown(name);
+  if (model.error().code != Code::kInvalidArgument) error.message = model.error().message;
+  if (model.error().code == Code::kOutOfMemory) error.status = 503;  // it exists and does not fit
+  co_return std::unexpected(std::move(error));
+}
+
+// Two requests may have looked for the same one at the same time.
+std::string ModelPool::add(PooledModel model) {
+  const MutexLock lock(mutex_);
+  std::string name = model.name;
+  if (find(name) == nullptr) entries_.push_back({.model = std::move(model)});
+  return name;
+}
+
+asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string asked,
                                                            HttpExchange& exchange) {
+  const ApiResult<std::string> name = co_await resolve(std::move(asked));
+  if (!name) co_return std::unexpected(name.error());
   const auto signal = std::make_shared<Signal>(exchange.executor());
   bool has_asked = false;
   while (true) {
     {
       const MutexLock lock(mutex_);
-      Entry* entry = find(name);
-      if (entry == nullptr) co_return std::unexpected(unknown(name));
+      Entry* entry = find(*name);
       entry->last_used = Clock::now();
       if (entry->loaded) co_return entry->loaded;
       if (has_asked && !entry->is_wanted && entry->error) {
@@ -71,6 +100,26 @@ asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string_view name
       co_return std::unexpected(ApiError{.status = 499, .message = "the client has gone"});
     }
   }
+}
+
+ApiResult<void> ModelPool::unload(std::string_view name) {
+  Held unloaded;  // destroyed without the lock: it takes a while
+  const MutexLock lock(mutex_);
+  Entry* entry = find(name);
+  if (entry == nullptr) return std::unexpected(unknown(name));
+  const auto refusal = [&](std::string_view why) {
+    return std::unexpected(ApiError{
+        .status = 409, .message = format_text("The model '{}' {}", entry->model.name, why)});
+  };
+  if (entry->model.is_pinned) {
+    return refusal("stays loaded: the server was started with it");
+  }
+  if (entry->is_wanted) return refusal("is being loaded: try again soon");
+  if (!entry->loaded) return {};
+  if (entry->loaded.use_count() > 1) return refusal("is in use: try again soon");
+  log::info("serve.unload", {{"model", entry->model.name}, {"why", "asked"}});
+  unloaded = std::exchange(entry->loaded, nullptr);
+  return {};
 }
 
 Result<bool> ModelPool::is_ready() const {

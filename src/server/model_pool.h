@@ -1,17 +1,22 @@
 // ModelPool: the models that clients can name. Pinned ones are loaded at once and stay; others are
 // loaded when they are asked for, and make room again when they are not.
 //
+// A name that is none of theirs is looked for in the library, if there is one: a model that is
+// installed becomes one more of those that are loaded when they are asked for.
+//
 // Whoever uses a model holds it, and what is held is never unloaded. Where a model does not fit
 // beside those that are loaded, idle ones go, least recently used first; where that is not enough,
 // the request is told to come back. One model is loaded at a time, on a thread of the pool's own.
 //
 // Threads: thread-safe; get() is awaited on the handler's executor. Errors: ApiErrors: 404 for an
-// unknown name, 503 where it cannot be had now.
+// unknown name, 503 where it cannot be had now, 409 for one that cannot be unloaded.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,6 +26,7 @@
 #include "base/mutex.h"
 #include "server/api/api_error.h"
 #include "server/http/http_exchange.h"
+#include "server/model_library.h"
 #include "server/served_model.h"
 
 namespace slipstream {
@@ -37,6 +43,7 @@ struct ModelPoolOptions {
   std::vector<PooledModel> models;  // the first is meant where no name is given
   std::uint64_t bytes_max = UINT64_MAX;
   std::chrono::seconds idle_time_max{0};  // after which one is unloaded; 0: when room is needed
+  std::unique_ptr<ModelLibrary> library = {};  // none: there are no others
 };
 
 class ModelPool {
@@ -48,7 +55,10 @@ class ModelPool {
 
   using Held = std::shared_ptr<ServedModel>;
   // Waits while it is loaded.
-  boost::asio::awaitable<ApiResult<Held>> get(std::string_view name, HttpExchange& exchange);
+  boost::asio::awaitable<ApiResult<Held>> get(std::string name, HttpExchange& exchange);
+  // Waits while it is destroyed. One that is not loaded is none to unload, and that is fine.
+  [[nodiscard]] ApiResult<void> unload(std::string_view name);
+  [[nodiscard]] ModelLibrary* library() const { return library_.get(); }
 
   // Whether all pinned ones are loaded; an error if one could not be.
   [[nodiscard]] Result<bool> is_ready() const;
@@ -73,6 +83,9 @@ class ModelPool {
 
   [[nodiscard]] Entry* find(std::string_view name) SLIP_TSA(requires_capability(mutex_));
   [[nodiscard]] ApiError unknown(std::string_view name) const SLIP_TSA(requires_capability(mutex_));
+  // The name under which it is in entries_; a model of the library is added to them.
+  boost::asio::awaitable<ApiResult<std::string>> resolve(std::string name);
+  [[nodiscard]] std::string add(PooledModel model);
   void run(const std::stop_token& stop);
   void wait_for_work(const std::stop_token& stop);
   void unload_idle();
@@ -87,9 +100,11 @@ class ModelPool {
   Metrics& metrics_;
   mutable Mutex mutex_;
   std::condition_variable_any has_work_;
-  std::vector<Entry> entries_ SLIP_GUARDED_BY(mutex_);  // never moved
+  std::deque<Entry> entries_ SLIP_GUARDED_BY(mutex_);  // never moved, and none ever leaves
+  const std::unique_ptr<ModelLibrary> library_;
 
-  std::jthread thread_;  // last: it uses everything above
+  boost::asio::thread_pool disk_{1};  // looks into the library
+  std::jthread thread_;               // last: it uses everything above
 };
 
 }  // namespace slipstream

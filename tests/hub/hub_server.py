@@ -1,4 +1,4 @@
-"""A hub for tests: the parts of huggingface.co's API that `slipstream pull` uses, on loopback.
+"""A hub for tests: the parts of huggingface.co's API that we use, on loopback.
 
 Two servers: the hub itself, and the "CDN" under another name and port that downloads are redirected
 to. Both write down what they are asked. Faults are switched on by attributes of Hub.
@@ -22,9 +22,10 @@ def git_blob_sha1(content):
 
 
 class Repo:
-    def __init__(self, files, commit="c0ffee" + "0" * 34):
+    def __init__(self, files, commit="c0ffee" + "0" * 34, downloads=0):
         self.files = files  # {path: content}
         self.commit = commit
+        self.downloads = downloads
 
     def siblings(self):
         return [{"rfilename": path, "size": len(content), "blobId": "b" * 40,
@@ -115,8 +116,10 @@ class HubHandler(Handler):
     def do_GET(self):
         self.note()
         hub = self.server.hub
-        path = urllib.parse.urlsplit(self.path).path
-        if found := re.fullmatch(r"/api/models/([^/]+/[^/]+)/revision/main", path):
+        path, query = urllib.parse.urlsplit(self.path)[2:4]
+        if path == "/api/models":
+            self.search(hub, urllib.parse.parse_qs(query))
+        elif found := re.fullmatch(r"/api/models/([^/]+/[^/]+)/revision/main", path):
             self.list(hub, found[1])
         elif found := re.fullmatch(r"/api/models/([^/]+/[^/]+)/(refs|tree/.+)", path):
             self.list_for_stock(hub.repos[found[1]], found[2])
@@ -134,6 +137,19 @@ class HubHandler(Handler):
         listing = {"id": repo_id, "sha": repo.commit, "siblings": repo.siblings()}
         return self.answer(200, {"Content-Type": "application/json"},
                            json.dumps(hub.change_listing(listing)).encode())
+
+    def search(self, hub, query):
+        """As the real one: every word is in the name, the most downloaded first."""
+        if hub.api_status:
+            return self.answer(*hub.api_status)
+        words = query["search"][0].lower().split()
+        found = [repo_id for repo_id in hub.repos if all(word in repo_id.lower() for word in words)]
+        if query["filter"] != ["gguf"] or query["sort"] != ["downloads"]:
+            return self.answer(400)
+        found.sort(key=lambda repo_id: -hub.repos[repo_id].downloads)
+        answer = [{"id": repo_id, "modelId": repo_id, "downloads": hub.repos[repo_id].downloads}
+                  for repo_id in found[:int(query["limit"][0])]]
+        return self.answer(200, {"Content-Type": "application/json"}, json.dumps(answer).encode())
 
     def list_for_stock(self, repo, what):
         """What llama.cpp asks for instead."""

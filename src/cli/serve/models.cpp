@@ -11,19 +11,13 @@
 #include "base/log.h"
 #include "base/memory_info.h"
 #include "cli/hub/find_model.h"
-#include "cli/kv_choice.h"
+#include "cli/serve/hub_library.h"
 
 namespace slipstream::serve {
 namespace {
 
-struct Named {
-  std::string name;
-  std::string path;
-  bool is_pinned;
-};
-
-Result<std::vector<Named>> named_models(const Options& options) {
-  std::vector<Named> models;
+Result<std::vector<NamedModel>> named_models(const Options& options) {
+  std::vector<NamedModel> models;
   if (!options.model.empty()) {
     const Result<std::filesystem::path> path = find_model(options.model);
     if (!path) return std::unexpected(path.error());
@@ -42,20 +36,22 @@ Result<std::vector<Named>> named_models(const Options& options) {
   }
   for (std::size_t i = 0; i < models.size(); ++i) {
     const auto rest = std::span(models).subspan(i + 1);
-    if (std::ranges::contains(rest, models[i].name, &Named::name)) {
+    if (std::ranges::contains(rest, models[i].name, &NamedModel::name)) {
       return fail(Code::kInvalidArgument,
                   format_text("two models have the name '{}'", models[i].name));
     }
   }
   for (const std::string& name : options.pinned) {
-    const auto model = std::ranges::find(models, name, &Named::name);
+    const auto model = std::ranges::find(models, name, &NamedModel::name);
     if (model == models.end()) {
       return fail(Code::kInvalidArgument, format_text("--pin {}: no model has that name", name));
     }
     model->is_pinned = true;
   }
-  if (models.empty()) {
-    return fail(Code::kInvalidArgument, "which model? Give a GGUF file, or --model NAME=PATH");
+  if (models.empty() && !options.uses_hub) {
+    return fail(Code::kInvalidArgument,
+                "which model? Give a GGUF file, or --model NAME=PATH, or let clients choose with "
+                "--hub");
   }
   return models;
 }
@@ -87,7 +83,13 @@ Result<std::unique_ptr<EmbeddingWorker>> make_embeddings(const Options& options,
   return std::make_unique<EmbeddingWorker>(std::move(*embedder));
 }
 
-Result<std::unique_ptr<ServedModel>> load(const Options& options, const Named& named,
+// "org/repo:Q8_0" is the name of one folder.
+std::string folder_of(std::string name) {
+  std::ranges::replace(name, '/', '-');
+  return name;
+}
+
+Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedModel& named,
                                           const KvPlan& kv, const std::stop_token& stop) {
   const RunnerOptions runner = runner_options(options);
   Result<Model> model = Model::load({.path = named.path,
@@ -101,12 +103,12 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const Named& n
   if (!model) return std::unexpected(model.error());
   // A directory belongs to one model at a time.
   const std::filesystem::path disk = options.kv_disk;
-  const bool shares_disk = !disk.empty() && !options.models.empty();
-  Result<std::unique_ptr<Engine>> engine =
-      Engine::start(std::move(*model), {.runner = runner,
-                                        .n_requests_max = options.n_queue,
-                                        .disk_directory = shares_disk ? disk / named.name : disk,
-                                        .disk_bytes_max = options.kv_disk_bytes});
+  const bool shares_disk = !disk.empty() && (!options.models.empty() || options.uses_hub);
+  Result<std::unique_ptr<Engine>> engine = Engine::start(
+      std::move(*model), {.runner = runner,
+                          .n_requests_max = options.n_queue,
+                          .disk_directory = shares_disk ? disk / folder_of(named.name) : disk,
+                          .disk_bytes_max = options.kv_disk_bytes});
   if (!engine) return std::unexpected(engine.error());
   Result<std::unique_ptr<EmbeddingWorker>> embeddings = make_embeddings(options, **engine);
   if (!embeddings) return std::unexpected(embeddings.error());
@@ -127,8 +129,26 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const Named& n
 
 }  // namespace
 
+Result<KvPlan> plan_model(const Options& options, const std::string& path,
+                          std::uint64_t bytes_max) {
+  return plan_kv(path, options.kv,
+                 {.n_ctx = options.n_context,
+                  .n_sequences_max = runner_options(options).n_sequence_ids(),
+                  .n_threads = 1},
+                 bytes_max, options.experts);
+}
+
+PooledModel pooled_model(const Options& options, const NamedModel& model, const KvPlan& plan) {
+  return {.name = model.name,
+          .bytes = plan.total_bytes,
+          .is_pinned = model.is_pinned,
+          .load = [options, model, plan](const std::stop_token& stop) {
+            return load(options, model, plan, stop);
+          }};
+}
+
 Result<ModelPoolOptions> models_to_serve(const Options& options) {
-  const Result<std::vector<Named>> models = named_models(options);
+  Result<std::vector<NamedModel>> models = named_models(options);
   if (!models) return std::unexpected(models.error());
   const Result<std::uint64_t> available = available_memory();
   if (!available) return std::unexpected(available.error());
@@ -136,19 +156,16 @@ Result<ModelPoolOptions> models_to_serve(const Options& options) {
       .models = {},
       .bytes_max = options.memory_bytes_max == 0 ? *available : options.memory_bytes_max,
       .idle_time_max = std::chrono::seconds(options.idle_seconds_max)};
-  for (const Named& model : *models) {
-    const Result<KvPlan> kv = plan_kv(model.path, options.kv,
-                                      {.n_ctx = options.n_context,
-                                       .n_sequences_max = runner_options(options).n_sequence_ids(),
-                                       .n_threads = 1},
-                                      pool.bytes_max, options.experts);
-    if (!kv) return std::unexpected(kv.error());
-    pool.models.push_back({.name = model.name,
-                           .bytes = kv->total_bytes,
-                           .is_pinned = model.is_pinned,
-                           .load = [options, model, kv = *kv](const std::stop_token& stop) {
-                             return load(options, model, kv, stop);
-                           }});
+  for (const NamedModel& model : *models) {
+    const Result<KvPlan> plan = plan_model(options, model.path, pool.bytes_max);
+    if (!plan) return std::unexpected(plan.error());
+    pool.models.push_back(pooled_model(options, model, *plan));
+  }
+  if (options.uses_hub) {
+    Result<hub::Settings> settings = hub::read_settings();
+    if (!settings) return std::unexpected(settings.error());
+    pool.library = std::make_unique<HubLibrary>(std::move(*settings), options, std::move(*models),
+                                                pool.bytes_max);
   }
   return pool;
 }

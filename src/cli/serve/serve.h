@@ -14,6 +14,7 @@ struct Options {
   std::string name;                    // that clients use for it; empty: the file's
   std::vector<std::string> models;     // NAME=PATH: loaded when they are asked for
   std::vector<std::string> pinned;     // names of those that are loaded at once, and stay
+  bool uses_hub = false;               // clients may list, load, search and pull models
   std::uint64_t memory_bytes_max = 0;  // of all models together; 0: what is available at the start
   int idle_seconds_max = 0;            // after which a model is unloaded; 0: when room is needed
   std::string host = "127.0.0.1";

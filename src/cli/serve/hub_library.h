@@ -1,0 +1,45 @@
+// HubLibrary: the models of --hub: those in the cache that `slipstream pull` fills, and those of
+// the hub itself, for the server's routes. Models of the command line are in its list, too.
+//
+// Threads: thread-safe; the file system is the state. Errors: as of model_library.h.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/serve/models.h"
+#include "hub/hub_api.h"
+#include "hub/installed.h"
+#include "hub/settings.h"
+#include "server/model_library.h"
+#include "server/model_pool.h"
+
+namespace slipstream::serve {
+
+class HubLibrary : public ModelLibrary {
+ public:
+  // served: of the command line. bytes_max: what all loaded models together may take.
+  HubLibrary(hub::Settings settings, Options options, std::vector<NamedModel> served,
+             std::uint64_t bytes_max);
+
+  [[nodiscard]] Result<std::vector<Installed>> list() override;
+  [[nodiscard]] Result<PooledModel> find(std::string_view name) override;
+  [[nodiscard]] Result<std::vector<Found>> search(std::string_view text,
+                                                  const std::stop_token& stop) override;
+  [[nodiscard]] Result<void> check_name(std::string_view name) const override;
+  [[nodiscard]] Result<void> pull(std::string_view name,
+                                  const std::function<void(const Progress&)>& on_progress,
+                                  const std::stop_token& stop) override;
+
+ private:
+  // Of the command line, at this path; null: none is.
+  [[nodiscard]] const NamedModel* served_at(const std::string& path) const;
+  void add_fit(Installed& model) const;
+
+  const hub::Settings settings_;
+  const Options options_;
+  const std::vector<NamedModel> served_;
+  const std::uint64_t bytes_max_;
+};
+
+}  // namespace slipstream::serve

@@ -1,0 +1,246 @@
+#include "server/routes/library.h"
+
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "server/http/target.h"
+#include "server/run_on.h"
+#include "server/sse.h"
+
+namespace slipstream {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr int kLibraryWaitingMax = 32;
+constexpr std::size_t kSearchBytesMax = 200;
+
+// A place among those that wait for the disk or the hub.
+class Waiting {
+ public:
+  explicit Waiting(std::atomic<int>& n_waiting) : n_waiting_(n_waiting) { ++n_waiting_; }
+  ~Waiting() { --n_waiting_; }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  [[nodiscard]] ApiResult<void> check() const {
+    if (n_waiting_ <= kLibraryWaitingMax) return {};
+    return std::unexpected(
+        ApiError{.status = 429, .message = "Too many ask about models now: try again soon"});
+  }
+
+ private:
+  std::atomic<int>& n_waiting_;
+};
+
+std::string_view state_of(const std::vector<ModelPool::Status>& pooled, std::string_view name) {
+  for (const ModelPool::Status& model : pooled) {
+    if (model.name == name) return model.loaded ? "loaded" : "idle";
+  }
+  return "on disk";
+}
+
+Json describe_installed(const ModelLibrary::Installed& model, std::string_view state) {
+  return {{"name", model.name},
+          {"path", model.path},
+          {"bytes", model.n_bytes},
+          {"quant", model.quant},
+          {"state", state},
+          {"fit",
+           {{"fits", model.why_not.empty()},
+            {"n_ctx", model.n_context},
+            {"kv", model.kv},
+            {"why", model.why_not}}}};
+}
+
+Json describe_found(const ModelLibrary::Found& model) {
+  Json files = Json::array();
+  for (const ModelLibrary::Found::Variant& variant : model.variants) {
+    files.push_back({{"quant", variant.quant}, {"bytes", variant.n_bytes}});
+  }
+  return {{"repo", model.repo}, {"downloads", model.n_downloads}, {"files", std::move(files)}};
+}
+
+ApiResult<std::string> required_text(const Json& body, std::string_view field) {
+  JsonFields fields(body);
+  const std::optional<std::string> text = fields.text(field);
+  if (fields.error()) return std::unexpected(*fields.error());
+  if (!text || text->empty()) {
+    return refuse(std::string(field), format_text("'{}' must be a text", field));
+  }
+  return *text;
+}
+
+}  // namespace
+
+// Shared by the handler, which may leave, and the thread that pulls, which then ends soon.
+struct LibraryRoutes::Pull {
+  using Clock = std::chrono::steady_clock;
+
+  Pull(std::string model_name, const asio::any_io_executor& executor)
+      : name(std::move(model_name)), news(std::make_shared<Signal>(executor)) {}
+
+  void run(ModelLibrary& library) {
+    log::info("hub.pull", {{"model", name}});
+    Result<void> pulled;
+    try {
+      pulled = library.pull(
+          name, [this](const ModelLibrary::Progress& progress) { note(progress); },
+          stop.get_token());
+    } catch (const std::exception& error) {
+      pulled = fail(Code::kIo, error.what());
+    }
+    log::info("hub.pulled",
+              {{"model", name}, {"error", pulled ? "-" : pulled.error().message.c_str()}});
+    {
+      const MutexLock lock(mutex);
+      ending = std::move(pulled);
+    }
+    news->notify();
+  }
+
+  void note(const ModelLibrary::Progress& progress) {
+    {
+      const MutexLock lock(mutex);
+      if (begun == Clock::time_point()) {
+        begun = Clock::now();
+        n_bytes_begun = progress.n_bytes;  // of an earlier pull
+      }
+      latest = progress;
+    }
+    news->notify();
+  }
+
+  [[nodiscard]] Json event() {
+    const MutexLock lock(mutex);
+    if (ending && *ending) return {{"done", true}};
+    if (ending) return Json::parse(to_json(to_api_error(ending->error())));
+    const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+    const auto n_bytes = static_cast<double>(latest.n_bytes - n_bytes_begun);
+    return {{"bytes", latest.n_bytes},
+            {"bytes_all", latest.n_bytes_all},
+            {"bytes_per_s", seconds > 0 ? n_bytes / seconds : 0}};
+  }
+  [[nodiscard]] bool has_ended() {
+    const MutexLock lock(mutex);
+    return ending.has_value();
+  }
+
+  const std::string name;
+  const std::shared_ptr<Signal> news;
+  std::stop_source stop;
+  Mutex mutex;
+  Clock::time_point begun SLIP_GUARDED_BY(mutex) = {};
+  std::uint64_t n_bytes_begun SLIP_GUARDED_BY(mutex) = 0;
+  ModelLibrary::Progress latest SLIP_GUARDED_BY(mutex) = {};
+  std::optional<Result<void>> ending SLIP_GUARDED_BY(mutex) = {};
+};
+
+LibraryRoutes::Answer LibraryRoutes::list(HttpExchange& exchange) {
+  const Waiting waiting(n_waiting_);
+  if (const auto checked = waiting.check(); !checked) co_return checked;
+  const auto models = co_await run_on(disk_, [this] { return library_.list(); });
+  if (!models) co_return std::unexpected(to_api_error(models.error()));
+  const std::vector<ModelPool::Status> pooled = models_.list();
+  Json described = Json::array();
+  for (const ModelLibrary::Installed& model : *models) {
+    described.push_back(describe_installed(model, state_of(pooled, model.name)));
+  }
+  (void)co_await exchange.reply({.body = dump({{"models", std::move(described)}})});
+  co_return ApiResult<void>();
+}
+
+LibraryRoutes::Answer LibraryRoutes::load(HttpExchange& exchange, const Json& body) {
+  const ApiResult<std::string> name = required_text(body, "name");
+  if (!name) co_return std::unexpected(name.error());
+  const ApiResult<ModelPool::Held> model = co_await models_.get(*name, exchange);
+  if (!model) co_return std::unexpected(model.error());
+  (void)co_await exchange.reply({.body = dump({{"name", (*model)->name}, {"state", "loaded"}})});
+  co_return ApiResult<void>();
+}
+
+LibraryRoutes::Answer LibraryRoutes::unload(HttpExchange& exchange, const Json& body) {
+  const ApiResult<std::string> name = required_text(body, "name");
+  if (!name) co_return std::unexpected(name.error());
+  // Giving back gigabytes takes a while.
+  const auto unloaded = co_await run_on(disk_, [&] { return models_.unload(*name); });
+  if (!unloaded) co_return std::unexpected(unloaded.error());
+  (void)co_await exchange.reply({.body = dump({{"name", *name}, {"state", "idle"}})});
+  co_return ApiResult<void>();
+}
+
+LibraryRoutes::Answer LibraryRoutes::search(HttpExchange& exchange) {
+  const std::string text = query_value(exchange.request().target(), "q");
+  if (text.size() > kSearchBytesMax) {
+    co_return refuse("q", format_text("'q' may have {} bytes", kSearchBytesMax));
+  }
+  Json results = Json::array();
+  if (!text.empty()) {
+    const Waiting waiting(n_waiting_);
+    if (const auto checked = waiting.check(); !checked) co_return checked;
+    const auto found =
+        co_await run_on(search_, [&] { return library_.search(text, stop_.get_token()); });
+    if (!found) co_return std::unexpected(to_api_error(found.error()));
+    for (const ModelLibrary::Found& model : *found) results.push_back(describe_found(model));
+  }
+  (void)co_await exchange.reply({.body = dump({{"results", std::move(results)}})});
+  co_return ApiResult<void>();
+}
+
+ApiResult<void> LibraryRoutes::begin(const std::shared_ptr<Pull>& pull) {
+  const MutexLock lock(mutex_);
+  if (stop_.stop_requested()) {
+    return std::unexpected(
+        ApiError{.status = 503, .message = "The server is about to end: ask another one"});
+  }
+  // One that was stopped ends soon: the next waits for its thread.
+  if (current_ && !current_->has_ended() && !current_->stop.stop_requested()) {
+    return std::unexpected(
+        ApiError{.status = 409,
+                 .message = format_text("One model is pulled at a time, and {} is now: wait for it",
+                                        current_->name),
+                 .code = "pull_in_progress"});
+  }
+  current_ = pull;
+  asio::post(pull_, [pull, this] { pull->run(library_); });
+  return {};
+}
+
+LibraryRoutes::Answer LibraryRoutes::pull(HttpExchange& exchange, const Json& body) {
+  const ApiResult<std::string> repo = required_text(body, "repo");
+  if (!repo) co_return std::unexpected(repo.error());
+  const ApiResult<std::string> quant = required_text(body, "quant");
+  if (!quant) co_return std::unexpected(quant.error());
+  const std::string name = *repo + ":" + *quant;
+  if (const Result<void> checked = library_.check_name(name); !checked) {
+    co_return refuse("repo", checked.error().message);
+  }
+  const auto pull = std::make_shared<Pull>(name, exchange.executor());
+  if (const ApiResult<void> begun = begin(pull); !begun) co_return begun;
+  struct StopAtEnd {
+    std::stop_source& stop;
+    ~StopAtEnd() { stop.request_stop(); }
+  };
+  const StopAtEnd stop_at_end{pull->stop};
+  if (!co_await exchange.begin_stream(event_stream_head())) co_return ApiResult<void>();
+  for (bool has_ended = false; !has_ended;) {
+    if (!co_await exchange.wait(*pull->news)) co_return ApiResult<void>();
+    const Json event = pull->event();
+    has_ended = event.contains("done") || event.contains("error");
+    if (!co_await exchange.send(event_of(dump(event)))) co_return ApiResult<void>();
+  }
+  (void)co_await exchange.end_stream();
+  co_return ApiResult<void>();
+}
+
+void LibraryRoutes::stop() {
+  const MutexLock lock(mutex_);
+  stop_.request_stop();
+  if (current_) current_->stop.request_stop();
+}
+
+}  // namespace slipstream

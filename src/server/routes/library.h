@@ -1,0 +1,59 @@
+// The routes by which the web app manages models: GET /slipstream/models, POST
+// /slipstream/models/load and /unload, GET /slipstream/hub/search, POST /slipstream/hub/pull.
+//
+// One model is pulled at a time, on a thread of its own; a second is a 409. Who asked for it sees
+// events of how far it is, and ends it by leaving: the next pull goes on where it was.
+//
+// Threads: thread-safe. Errors: ApiErrors; of a pull that has begun an event.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <memory>
+#include <stop_token>
+#include <string_view>
+
+#include "base/mutex.h"
+#include "server/api/json_fields.h"
+#include "server/http/http_exchange.h"
+#include "server/model_library.h"
+#include "server/model_pool.h"
+
+namespace slipstream {
+
+class LibraryRoutes {
+ public:
+  using Answer = boost::asio::awaitable<ApiResult<void>>;
+
+  LibraryRoutes(ModelPool& models, ModelLibrary& library) : models_(models), library_(library) {}
+  ~LibraryRoutes() { stop(); }
+  LibraryRoutes(const LibraryRoutes&) = delete;
+  LibraryRoutes& operator=(const LibraryRoutes&) = delete;
+
+  Answer list(HttpExchange& exchange);
+  Answer load(HttpExchange& exchange, const Json& body);
+  Answer unload(HttpExchange& exchange, const Json& body);
+  Answer search(HttpExchange& exchange);
+  Answer pull(HttpExchange& exchange, const Json& body);
+
+  // Searches and pulls end soon, and no new ones are taken.
+  void stop();
+
+ private:
+  struct Pull;
+  [[nodiscard]] ApiResult<void> begin(const std::shared_ptr<Pull>& pull);
+
+  ModelPool& models_;
+  ModelLibrary& library_;
+  std::stop_source stop_;
+  std::atomic<int> n_waiting_ = 0;  // lists and searches
+  Mutex mutex_;
+  std::shared_ptr<Pull> current_ SLIP_GUARDED_BY(mutex_);  // the last that was begun
+  // Last: they use everything above.
+  boost::asio::thread_pool disk_{1};
+  boost::asio::thread_pool search_{1};
+  boost::asio::thread_pool pull_{1};
+};
+
+}  // namespace slipstream

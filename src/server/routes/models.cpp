@@ -1,0 +1,39 @@
+#include "server/routes/models.h"
+
+#include "server/sse.h"
+
+namespace slipstream {
+
+namespace asio = boost::asio;
+
+namespace {
+
+Json describe_model(const ModelPool::Status& model, std::time_t started) {
+  Json json = {{"id", model.name},
+               {"object", "model"},
+               {"created", started},
+               {"owned_by", "slipstream"},
+               {"loaded", model.loaded != nullptr}};
+  if (model.loaded) json["max_model_len"] = model.loaded->engine->n_context();
+  return json;
+}
+
+}  // namespace
+
+asio::awaitable<ApiResult<void>> answer_models(std::vector<ModelPool::Status> models,
+                                               std::time_t started, HttpExchange& exchange) {
+  Json data = Json::array();
+  for (const ModelPool::Status& model : models) data.push_back(describe_model(model, started));
+  (void)co_await exchange.reply({.body = dump({{"object", "list"}, {"data", std::move(data)}})});
+  co_return ApiResult<void>();
+}
+
+asio::awaitable<ApiResult<void>> answer_one_model(ModelPool& models, std::string_view name,
+                                                  std::time_t started, HttpExchange& exchange) {
+  const ApiResult<ModelPool::Status> model = models.status(name);
+  if (!model) co_return std::unexpected(model.error());
+  (void)co_await exchange.reply({.body = dump(describe_model(*model, started))});
+  co_return ApiResult<void>();
+}
+
+}  // namespace slipstream
