@@ -1,12 +1,12 @@
 // A browser with the app in it, as the tests meet it, and what the needle model can be asked.
 //
-// Environment: SERVER_URL; KEYED_URL, for who has the KEY; FIXTURES, a folder; SHOTS, where pictures
-// of the pages go.
+// Environment: SERVER_URL; KEYED_URL, for who has the KEY; HUB_URL, a server with --hub; FIXTURES, a
+// folder; SHOTS, where pictures of the pages go.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 
-export const { SERVER_URL, KEYED_URL, KEY, SHOTS } = process.env;
+export const { SERVER_URL, KEYED_URL, HUB_URL, KEY, SHOTS } = process.env;
 
 const haystack = readFileSync(`${process.env.FIXTURES}/haystack.txt`, 'utf8');
 export const QUESTION = `${haystack.slice(0, 300)}\nWe met amber lantern today.\n` +

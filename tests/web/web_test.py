@@ -9,15 +9,18 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
+import unittest.mock
 
 # Two threads that compute wait for each other, and next to a browser they wait long.
 os.environ["SLIPSTREAM_THREADS"] = "1"
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "server"))
+sys.path[:0] = [str(HERE.parent / "server"), str(HERE.parent / "hub")]
 
 import npm_packages  # noqa: E402
-from serving import FIXTURES, Serving  # noqa: E402
+from hub_server import Hub, Repo  # noqa: E402
+from serving import FIXTURES, NEEDLE_MODEL, PROGRAM, Serving  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["SLIPSTREAM_BUILD"])
 APP = BUILD / "web"  # a copy of web/, with its packages
@@ -42,6 +45,27 @@ class Web(unittest.TestCase):
         self.addCleanup(lambda: self.assertEqual(server.stop(), 0))
         return f"http://127.0.0.1:{server.port}"
 
+    def serve_with_hub(self):
+        """A server with --hub, and a hub with models that are sound, damaged, and none."""
+        folder = tempfile.TemporaryDirectory(prefix="slipstream-web-")
+        self.addCleanup(folder.cleanup)
+        hub = Hub()
+        self.addCleanup(hub.stop)
+        damaged = b"d" * 300_000
+        hub.repos = {
+            "org/needle-GGUF": Repo({"n-Q8_0.gguf": pathlib.Path(NEEDLE_MODEL).read_bytes()},
+                                    downloads=12345),
+            "org/damaged-GGUF": Repo({"d-Q4_0.gguf": damaged}),
+            "org/large-GGUF": Repo({"l-Q4_0.gguf": bytes(64 << 20)}),
+            "org/none-GGUF": Repo({"none-Q2_K.gguf": b"no model"})}
+        hub.change_content = lambda content: b"x" * len(content) if content == damaged else content
+        environment = {"HF_HOME": folder.name, "HF_ENDPOINT": hub.endpoint, "HF_HUB_CACHE": "",
+                       "HF_TOKEN": "", "HF_HUB_OFFLINE": "", "no_proxy": "*"}
+        with unittest.mock.patch.dict(os.environ, environment):
+            subprocess.run([PROGRAM, "pull", "org/none-GGUF"], check=True, capture_output=True)
+            hub.piece_seconds = 0.01  # so that there is progress to be seen
+            return self.serve("--hub")
+
     def test_units(self):
         self.run_node(["npm", "test"], cwd=APP)
 
@@ -58,6 +82,7 @@ class Web(unittest.TestCase):
                       cwd=INSTALLED,
                       env={**os.environ, "SERVER_URL": self.serve(),
                            "KEYED_URL": self.serve("--api-key", KEY), "KEY": KEY,
+                           "HUB_URL": self.serve_with_hub(),
                            "FIXTURES": str(FIXTURES), "SHOTS": str(INSTALLED / "shots")})
 
 

@@ -1,10 +1,11 @@
 // Asking for an answer: it grows in the conversation while it streams.
 import { signal } from '@preact/signals';
-import { streamChat, type ChatPiece, type Usage } from '../api/chat_stream.ts';
+import { streamChat, type ChatPiece } from '../api/chat_stream.ts';
 import { ApiFailure } from '../api/http.ts';
 import { settings } from '../settings.ts';
 import { newId } from './ids.ts';
 import { requestOf } from './request.ts';
+import { Stopwatch } from './stopwatch.ts';
 import { find, touch, update } from './store.ts';
 import { type Message, openCalls } from './types.ts';
 
@@ -42,30 +43,8 @@ function add(answer: Message, piece: ChatPiece) {
   }
 }
 
-// When things happened, and how fast that was.
-class Watch {
-  readonly #asked = performance.now();
-  #first = 0;
-  #last = 0;
-
-  note() {
-    this.#last = performance.now();
-    this.#first ||= this.#last;
-  }
-
-  stats(usage: Usage) {
-    const seconds = (this.#last - this.#first) / 1000;
-    const has_speed = usage.n_generated > 1 && seconds > 0;
-    return {
-      ...usage,
-      first_token_s: (this.#first - this.#asked) / 1000,
-      tokens_per_s: has_speed ? (usage.n_generated - 1) / seconds : null,
-    };
-  }
-}
-
 async function collect(id: string, answer: Message, signal: AbortSignal, show: () => void) {
-  const watch = new Watch();
+  const watch = new Stopwatch();
   const request = requestOf(find(id)!, settings.value.sampling);
   for await (const piece of streamChat(request, signal)) {
     if (piece.kind === 'usage') {

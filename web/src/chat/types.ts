@@ -24,7 +24,7 @@ export interface AnswerStats {
   n_cached: number;
   n_generated: number;
   first_token_s: number;
-  tokens_per_s: number | null; // null: one token has no speed
+  tokens_per_s: number | null; // null: nothing took time
 }
 
 export interface Message {
