@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/server_load.h"
+#include "cli/chat/chat.h"
 #include "cli/doctor/doctor.h"
 #include "cli/eval/eval.h"
 #include "cli/hub/list.h"
@@ -38,6 +39,7 @@ constexpr const char* kFooter =
     "do?\n"
     "  slipstream run MODEL.gguf -p \"Once upon a time\"\n"
     "  slipstream run MODEL.gguf -f book.txt --kv turbo4 --ctx 32768 -n 500\n"
+    "  slipstream chat MODEL.gguf      a conversation in this terminal\n"
     "  slipstream serve MODEL.gguf     OpenAI's API on http://127.0.0.1:8080/v1\n"
     "  slipstream bench MODEL.gguf     how fast is each KV scheme here, against stock llama.cpp?\n"
     "  slipstream pull org/repo:Q4_K_M a model of huggingface.co; from then on org/repo:Q4_K_M is "
@@ -305,6 +307,7 @@ int run(int argc, char** argv) {
   slipstream::rm::Options rm_options;
   const CLI::App* rm_command = add_rm(app, rm_options);
   const slipstream::eval::Command eval(app);
+  const slipstream::chat::Command chat(app);
 
   try {
     app.parse(argc, argv);
@@ -321,6 +324,7 @@ int run(int argc, char** argv) {
   if (show_command->parsed()) return slipstream::show::run(show_options);
   if (rm_command->parsed()) return slipstream::rm::run(rm_options);
   if (const auto status = eval.run()) return *status;
+  if (const auto status = chat.run()) return *status;
   std::fputs(app.help().c_str(), stderr);
   return kUsageError;
 }

@@ -61,7 +61,7 @@ class Cli(unittest.TestCase):
     def test_man_page_has_every_command_and_flag_of_the_help(self):
         page = MAN_PAGE.read_text()
         for arguments in (["--help"], *([command, "--help"] for command in (
-                "doctor", "run", "serve", "bench", "eval", "pull", "list", "show", "rm"))):
+                "doctor", "run", "chat", "serve", "bench", "eval", "pull", "list", "show", "rm"))):
             text = slipstream(*arguments).stdout
             flags = set(re.findall(r"--[a-z][a-z-]*", text.split("Examples:")[0]))
             self.assertTrue(flags)

@@ -1,0 +1,218 @@
+#include "cli/chat/chat_client.h"
+
+#include <curl/curl.h>
+
+#include <charconv>
+
+#include "base/check.h"
+#include "base/format.h"
+#include "cli/chat/answer_reader.h"
+
+namespace slipstream::chat {
+namespace {
+
+constexpr int kPollMs = 50;
+constexpr long kConnectSecondsMax = 20;
+constexpr long kQuestionSecondsMax = 60;  // of one that is answered at once
+constexpr std::size_t kBodyBytesMax = std::size_t{16} << 20;
+
+std::string api_url(std::string url) {
+  if (!url.contains("://")) url = "http://" + url;
+  while (url.ends_with('/')) url.pop_back();
+  return url.ends_with("/v1") ? url : url + "/v1";
+}
+
+bool is_loopback(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  const std::string_view host = url.substr(scheme == std::string_view::npos ? 0 : scheme + 3);
+  return host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]");
+}
+
+// Callbacks of C: nothing may be thrown through them.
+std::size_t append_text(char* bytes, std::size_t, std::size_t n, void* user) noexcept {
+  try {
+    auto& body = *static_cast<std::string*>(user);
+    body.append(bytes, n);
+    return body.size() <= kBodyBytesMax ? n : 0;
+  } catch (...) {
+    return 0;
+  }
+}
+
+std::size_t feed_reader(char* bytes, std::size_t, std::size_t n, void* user) noexcept {
+  try {
+    static_cast<AnswerReader*>(user)->take({bytes, n});
+    return n;
+  } catch (...) {
+    return 0;
+  }
+}
+
+// The value of the line of this metric that has all of these texts.
+std::optional<double> metric_value(std::string_view metrics, std::string_view name,
+                                   std::string_view model, std::string* scheme) {
+  const std::string label = format_text("model_name=\"{}\"", model);
+  for (std::size_t begin = 0; begin < metrics.size();) {
+    const std::size_t end = std::min(metrics.find('\n', begin), metrics.size());
+    const std::string_view line = metrics.substr(begin, end - begin);
+    begin = end + 1;
+    if (!line.starts_with(name) || !line.substr(name.size()).starts_with('{')) continue;
+    if (!line.contains(label)) continue;
+    constexpr std::string_view kScheme = "kv_scheme=\"";
+    if (const std::size_t at = line.find(kScheme); scheme && at != std::string_view::npos) {
+      const std::string_view rest = line.substr(at + kScheme.size());
+      *scheme = rest.substr(0, rest.find('"'));
+    }
+    const std::size_t space = line.rfind(' ');
+    double value = 0;
+    const auto read = std::from_chars(line.data() + space + 1, line.data() + line.size(), value);
+    if (read.ec == std::errc()) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> tokens_per_second(const Answer& answer) {
+  // Of an answer in one piece only the whole time says anything about its speed.
+  const int n_tokens = answer.is_streamed ? answer.n_generated - 1 : answer.n_generated;
+  const double seconds = answer.seconds - (answer.is_streamed ? answer.first_token_s : 0);
+  if (n_tokens <= 0 || seconds <= 0) return std::nullopt;
+  return n_tokens / seconds;
+}
+
+std::optional<KvUse> find_kv_use(std::string_view metrics, std::string_view model) {
+  KvUse use;
+  const auto bytes = metric_value(metrics, "slipstream:kv_cache_bytes", model, &use.scheme);
+  const auto share = metric_value(metrics, "vllm:kv_cache_usage_perc", model, nullptr);
+  if (!bytes || *bytes <= 0 || !share) return std::nullopt;
+  use.all_bytes = *bytes;
+  use.used_bytes = *bytes * *share;
+  return use;
+}
+
+struct ChatClient::Handles {
+  CURL* easy = curl_easy_init();
+  CURLM* multi = curl_multi_init();
+  curl_slist* headers = nullptr;
+
+  Handles() = default;
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+  ~Handles() {
+    curl_slist_free_all(headers);
+    curl_multi_cleanup(multi);
+    curl_easy_cleanup(easy);
+  }
+  void add_header(const std::string& line) { headers = curl_slist_append(headers, line.c_str()); }
+
+  // A handle for the next question; connections stay.
+  CURL* begin(const std::string& url, bool is_local) const {
+    curl_easy_reset(easy);
+    curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, kConnectSecondsMax);
+    if (is_local) curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    return easy;
+  }
+};
+
+ChatClient::ChatClient(const std::string& url, const std::string& api_key)
+    : url_(api_url(url)), handles_(std::make_unique<Handles>()) {
+  SLIP_CHECK(handles_->easy != nullptr && handles_->multi != nullptr, "libcurl does not start");
+  handles_->add_header("Content-Type: application/json");
+  handles_->add_header("Expect:");  // no round trip before a long body
+  if (!api_key.empty()) handles_->add_header("Authorization: Bearer " + api_key);
+}
+
+ChatClient::~ChatClient() = default;
+
+Result<std::string> ChatClient::get(const std::string& url) {
+  CURL* curl = handles_->begin(url, is_loopback(url));
+  std::string body;
+  curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT, kQuestionSecondsMax);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, append_text);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &body);
+  if (const CURLcode code = curl_easy_perform(curl); code != CURLE_OK) {
+    return fail(Code::kOverloaded, format_text("{} does not answer ({}): is it running?", url,
+                                               curl_easy_strerror(code)));
+  }
+  long status = 0;
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  if (status == 200) return body;
+  if (status == 401) {
+    return fail(Code::kPermission,
+                format_text("{} wants an API key: give it with --api-key or OPENAI_API_KEY", url));
+  }
+  const std::string message = error_message(Json::parse(body, nullptr, false));
+  return fail(Code::kInvalidArgument, format_text("{} answered {} {}", url, status, message));
+}
+
+Result<ServerModel> ChatClient::find_model(const std::string& name) {
+  const Result<std::string> body = get(url_ + "/models");
+  if (!body) return std::unexpected(body.error());
+  const Json answer = Json::parse(*body, nullptr, /*allow_exceptions=*/false);
+  try {
+    std::string names;
+    for (const Json& model : answer.at("data")) {
+      const auto id = model.at("id").get<std::string>();
+      if (name.empty() || id == name) {
+        return ServerModel{.name = id, .is_ours = model.value("owned_by", "") == "slipstream"};
+      }
+      names += " " + id;
+    }
+    return fail(Code::kNotFound,
+                names.empty() ? format_text("{} serves no model", url_)
+                              : format_text("{} has no model '{}'; it has{}", url_, name, names));
+  } catch (const Json::exception&) {
+    return fail(Code::kNotFound,
+                format_text("{}/models lists no models: is this a server for OpenAI's API?", url_));
+  }
+}
+
+std::optional<KvUse> ChatClient::kv_use(const std::string& model) {
+  const Result<std::string> metrics =
+      get(url_.substr(0, url_.size() - std::string_view("/v1").size()) + "/metrics");
+  return metrics ? find_kv_use(*metrics, model) : std::nullopt;
+}
+
+Result<Answer> ChatClient::ask(Json request, const std::function<void(const Piece&)>& on_piece,
+                               const std::function<bool()>& is_stopped) {
+  request["stream"] = true;
+  request["stream_options"] = {{"include_usage", true}};
+  const std::string body = request.dump(-1, ' ', false, Json::error_handler_t::replace);
+  AnswerReader reader(on_piece);
+  CURL* curl = handles_->begin(url_ + "/chat/completions", is_loopback(url_));
+  curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body.c_str());
+  curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, feed_reader);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &reader);
+  curl_multi_add_handle(handles_->multi, curl);
+  int n_running = 1;
+  while (curl_multi_perform(handles_->multi, &n_running) == CURLM_OK && n_running > 0 &&
+         !is_stopped()) {
+    curl_multi_poll(handles_->multi, nullptr, 0, kPollMs, nullptr);
+  }
+  int n_messages = 0;
+  const CURLMsg* message = curl_multi_info_read(handles_->multi, &n_messages);
+  const CURLcode code = message == nullptr ? CURLE_OK : message->data.result;
+  long status = 0;
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  curl_multi_remove_handle(handles_->multi, curl);  // of an answer in progress: closes, ends it
+  Answer answer = reader.finish();
+  answer.is_stopped = n_running > 0;
+  if (answer.is_stopped) return answer;
+  if (code != CURLE_OK) {
+    return fail(Code::kOverloaded,
+                format_text("the connection to {} failed: {}", url_, curl_easy_strerror(code)));
+  }
+  if (const std::string error = reader.error(); !error.empty() || status != 200) {
+    return fail(Code::kInvalidArgument,
+                error.empty() ? format_text("{} answered {}", url_, status) : error);
+  }
+  return answer;
+}
+
+}  // namespace slipstream::chat

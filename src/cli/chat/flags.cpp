@@ -1,0 +1,44 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/chat/chat.h"
+#include "cli/model_flags.h"
+
+namespace slipstream::chat {
+
+Command::Command(CLI::App& app) {
+  chat_ = app.add_subcommand(
+      "chat", "Talk with a model in the terminal; without one, a prompt in and an answer out");
+  CLI::Option* model = chat_
+                           ->add_option("model", options_.local.model,
+                                        "A GGUF file, or org/repo:quant of one that is installed")
+                           ->type_name("MODEL");
+  add_model_options(*chat_, options_.local.kv, options_.local.n_context, options_.local.n_threads);
+  CLI::Option* server =
+      chat_
+          ->add_option("--server", options_.server,
+                       "Talk with this server instead, any that speaks OpenAI's API, such as "
+                       "http://127.0.0.1:8080")
+          ->type_name("URL")
+          ->excludes(model);
+  chat_
+      ->add_option("--model-name", options_.model_name,
+                   "Which of the server's models (default: its first)")
+      ->needs(server);
+  chat_->add_option("--api-key", options_.api_key, "For the server")->envname("OPENAI_API_KEY");
+  chat_->add_option("--system", options_.system, "What the model is told before all else");
+  chat_
+      ->add_option("--temp", options_.temperature,
+                   "Temperature; 0 always takes the most probable token")
+      ->check(CLI::NonNegativeNumber);
+  chat_->add_option("-n,--max-tokens", options_.n_tokens_max, "Tokens of an answer at most")
+      ->check(CLI::PositiveNumber);
+  add_expert_options(*chat_, options_.local.experts);
+  add_disk_options(*chat_, options_.local.kv_disk, options_.local.kv_disk_bytes);
+}
+
+std::optional<int> Command::run() const {
+  if (chat_->parsed()) return chat(options_);
+  return std::nullopt;
+}
+
+}  // namespace slipstream::chat

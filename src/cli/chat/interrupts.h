@@ -1,0 +1,39 @@
+// Interrupts: Ctrl-C as something to be asked for, while this lives; the program goes on.
+//
+// Threads: made in the main thread, which alone receives the signal if others block it (Masked).
+// Errors: none.
+#pragma once
+
+#include <csignal>
+
+namespace slipstream::chat {
+
+class Interrupts {
+ public:
+  Interrupts();
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  // Whether there was one since the last clear().
+  [[nodiscard]] static bool happened();
+  static void clear();
+
+  // Threads that are started while this lives do not get the signal, so that it ends what the main
+  // thread waits for.
+  class Masked {
+   public:
+    Masked();
+    ~Masked();
+    Masked(const Masked&) = delete;
+    Masked& operator=(const Masked&) = delete;
+
+   private:
+    sigset_t before_{};
+  };
+
+ private:
+  struct sigaction before_{};
+};
+
+}  // namespace slipstream::chat
