@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS slipstream RUNTIME)
-install(TARGETS ggml-turbo LIBRARY DESTINATION ${SLIPSTREAM_PLUGIN_DIR})
+install(TARGETS ggml-turbo ggml-cpu-turbo LIBRARY DESTINATION ${SLIPSTREAM_PLUGIN_DIR})
 install(TARGETS slipstream_base EXPORT slipstream-targets ARCHIVE
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/slipstream)
 install(EXPORT slipstream-targets NAMESPACE slipstream::

@@ -1,6 +1,7 @@
 """libggml-turbo.so as a plugin: what it exports, what it offers, what it says."""
 
 import os
+import pathlib
 import re
 import subprocess
 import unittest
@@ -62,6 +63,34 @@ class Plugin(unittest.TestCase):
             n_passed, n_run = map(int, re.search(r"(\d+)/(\d+) tests passed", stdout).groups())
             self.assertGreater(n_run, 0, op)
             self.assertEqual(n_passed, n_run, op)
+
+
+class Hook(unittest.TestCase):
+    """libggml-cpu-turbo.so. ggml looks for backends in the current directory too: here the build's."""
+
+    def devices(self, **environment):
+        return subprocess.run(["llama-bench", "--list-devices"], capture_output=True, text=True,
+                              check=True, cwd=pathlib.Path(os.environ["TURBO_PLUGIN"]).parent,
+                              env={**os.environ, **environment}).stdout
+
+    def test_exports_its_entry_point_and_nothing_else(self):
+        hook = pathlib.Path(os.environ["TURBO_PLUGIN"]).with_name("libggml-cpu-turbo.so")
+        symbols = subprocess.run(["nm", "-D", "--defined-only", hook], capture_output=True,
+                                 text=True, check=True).stdout
+        self.assertEqual([line.split()[-1] for line in symbols.splitlines()],
+                         ["ggml_backend_score"])
+
+    def test_a_scheme_or_memory_for_experts_is_enough(self):
+        self.assertIn("TURBO0", self.devices(GGML_TURBO_KV="turbo8v4"))
+        self.assertIn("TURBO0", self.devices(GGML_TURBO_EXPERTS="2M"))
+
+    def test_without_either_nothing_is_loaded(self):
+        self.assertNotIn("TURBO", self.devices())
+        self.assertNotIn("TURBO", self.devices(GGML_TURBO_KV=""))
+
+    def test_a_backend_that_the_user_names_is_left_alone(self):
+        self.assertNotIn("TURBO", self.devices(GGML_TURBO_KV="turbo4",
+                                               GGML_BACKEND_PATH="/nonexistent.so"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,40 @@
+// libggml-cpu-turbo.so: lets stock programs load libggml-turbo.so from ggml's directory of
+// backends.
+//
+// ggml loads from there only backends whose names it knows. But it asks every libggml-cpu-*.so how
+// well it suits this machine, loads the best one, and then what GGML_BACKEND_PATH names. So this
+// file suits no machine, and when it is asked it names the plugin beside it, if the user named
+// a KV scheme or memory for experts. A path that the user set is left alone.
+//
+// Threads: ggml asks once, while it loads backends, which programs do first of all.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+constexpr const char* kPluginName = "libggml-turbo.so";
+
+bool names_something(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+void name_plugin_beside(const void* code_of_this_file) {
+  Dl_info file{};
+  if (dladdr(code_of_this_file, &file) == 0) return;
+  std::string plugin = file.dli_fname;
+  plugin.replace(plugin.rfind('/') + 1, std::string::npos, kPluginName);
+  if (access(plugin.c_str(), R_OK) == 0) setenv("GGML_BACKEND_PATH", plugin.c_str(), 0);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int ggml_backend_score() {
+  if (names_something("GGML_TURBO_KV") || names_something("GGML_TURBO_EXPERTS")) {
+    name_plugin_beside(reinterpret_cast<const void*>(&ggml_backend_score));
+  }
+  return 0;
+}
