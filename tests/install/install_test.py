@@ -27,10 +27,19 @@ class Install(unittest.TestCase):
         self.build = pathlib.Path(folder.name) / "build"
         run("cmake", "--install", os.environ["SLIPSTREAM_BUILD"], "--prefix", self.prefix)
 
-    def test_program_and_man_page_are_there(self):
+    def test_program_and_what_comes_with_it_are_there(self):
         version = run(self.prefix / "bin" / "slipstream", "--version").stdout
         self.assertTrue(version.startswith("slipstream "))
-        self.assertTrue((self.prefix / "share" / "man" / "man1" / "slipstream.1").exists())
+        for name in ("share/man/man1/slipstream.1", "share/man/man1/slipstream-serve.1",
+                     "share/bash-completion/completions/slipstream",
+                     "share/zsh/site-functions/_slipstream",
+                     "share/fish/vendor_completions.d/slipstream.fish"):
+            self.assertTrue((self.prefix / name).exists(), name)
+
+    def test_nothing_goes_anywhere_but_below_the_prefix(self):
+        manifest = pathlib.Path(os.environ["SLIPSTREAM_BUILD"]) / "install_manifest.txt"
+        for name in manifest.read_text().splitlines():
+            self.assertTrue(pathlib.Path(name).is_relative_to(self.prefix), name)
 
     def test_the_program_finds_the_plugin_installed_with_it(self):
         report = run(self.prefix / "bin" / "slipstream", "doctor").stdout
