@@ -33,7 +33,8 @@ class Install(unittest.TestCase):
         for name in ("share/man/man1/slipstream.1", "share/man/man1/slipstream-serve.1",
                      "share/bash-completion/completions/slipstream",
                      "share/zsh/site-functions/_slipstream",
-                     "share/fish/vendor_completions.d/slipstream.fish"):
+                     "share/fish/vendor_completions.d/slipstream.fish",
+                     "lib/systemd/system/slipstream.service"):
             self.assertTrue((self.prefix / name).exists(), name)
 
     def test_nothing_goes_anywhere_but_below_the_prefix(self):

@@ -1,0 +1,165 @@
+"""What operators take from packaging/: it parses, its flags exist, its metrics are what the server prints.
+
+Environment: SLIPSTREAM_BIN, the built program; SLIPSTREAM_FIXTURES, the models of the build tree.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import yaml
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGING = CHECKOUT / "packaging"
+PROGRAM = os.environ["SLIPSTREAM_BIN"]
+sys.path.insert(0, str(CHECKOUT / "tests" / "server"))
+from serving import Serving  # noqa: E402
+
+
+def flags(command):
+    page = subprocess.run([PROGRAM, command, "--help"], capture_output=True, text=True, check=True)
+    return set(re.findall(r"--[a-z][a-z-]*", page.stdout))
+
+
+def version():
+    return re.search(r"VERSION (\S+)", (CHECKOUT / "CMakeLists.txt").read_text().split("project(")[1])[1]
+
+
+class Kubernetes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.objects = {item["kind"]: item for path in (PACKAGING / "kubernetes").glob("*.yaml")
+                       for item in yaml.safe_load_all(path.read_text())}
+        cls.pod = cls.objects["Deployment"]["spec"]["template"]["spec"]
+        cls.container = cls.pod["containers"][0]
+
+    def test_every_flag_exists(self):
+        for container in (*self.pod["initContainers"], self.container):
+            command, *arguments = container["args"]
+            used = {word.split("=")[0] for word in arguments if word.startswith("--")}
+            self.assertLessEqual(used, flags(command))
+
+    def test_the_grace_period_has_room_for_the_drain(self):
+        drain = next(int(word.split("=")[1]) for word in self.container["args"]
+                     if word.startswith("--drain-timeout="))
+        wait = self.container["lifecycle"]["preStop"]["sleep"]["seconds"]
+        self.assertGreaterEqual(self.pod["terminationGracePeriodSeconds"], wait + drain + 5)
+
+    def test_names_lead_to_each_other(self):
+        port = self.container["ports"][0]
+        self.assertIn(f"--port={port['containerPort']}", self.container["args"])
+        service = self.objects["Service"]
+        self.assertEqual(service["spec"]["ports"][0]["targetPort"], port["name"])
+        labels = self.objects["Deployment"]["spec"]["template"]["metadata"]["labels"]
+        self.assertEqual(service["spec"]["selector"], labels)
+        monitor = self.objects["ServiceMonitor"]["spec"]
+        self.assertEqual(monitor["selector"]["matchLabels"], service["metadata"]["labels"])
+        self.assertEqual(monitor["endpoints"][0]["port"], service["spec"]["ports"][0]["name"])
+        secret = monitor["endpoints"][0]["authorization"]["credentials"]
+        self.assertEqual(secret["name"], self.objects["Secret"]["metadata"]["name"])
+        self.assertIn(secret["key"], self.objects["Secret"]["stringData"])
+        claim = self.pod["volumes"][0]["persistentVolumeClaim"]["claimName"]
+        self.assertEqual(claim, self.objects["PersistentVolumeClaim"]["metadata"]["name"])
+
+    def test_the_image_has_this_version(self):
+        for container in (*self.pod["initContainers"], self.container):
+            self.assertEqual(container["image"], f"slipstream:{version()}")
+
+    def test_the_probes_ask_a_real_server(self):
+        server = Serving("--api-key", "k1")
+        try:
+            def probe(key):
+                command = [word.replace("/8080", f"/{server.port}")
+                           for word in self.container["readinessProbe"]["exec"]["command"]]
+                return subprocess.run(command, env={**os.environ, "SLIPSTREAM_API_KEY": key},
+                                      capture_output=True, check=False).returncode
+            self.assertEqual(probe("k1"), 0)
+            self.assertNotEqual(probe("another"), 0)
+            path = self.container["livenessProbe"]["httpGet"]["path"]
+            self.assertEqual(server.ask("GET", path)[0], 200)
+            monitored = self.objects["ServiceMonitor"]["spec"]["endpoints"][0]["path"]
+            self.assertEqual(
+                server.ask("GET", monitored, headers={"Authorization": "Bearer k1"})[0], 200)
+        finally:
+            server.stop()
+        self.assertNotEqual(probe("k1"), 0)
+
+
+class Dashboard(unittest.TestCase):
+    def test_every_metric_is_one_that_the_server_prints(self):
+        panels = json.loads((PACKAGING / "grafana" / "slipstream.json").read_text())["panels"]
+        named = {name for panel in panels for target in panel["targets"]
+                 for name in re.findall(r"(?:vllm|slipstream):\w+", target["expr"])}
+        server = Serving("--stream-experts", "--expert-cache", "2MiB", "--ctx", "512",
+                         model=os.environ["SLIPSTREAM_FIXTURES"] + "/qwen3moe.gguf")
+        try:
+            server.post("/v1/completions", {"prompt": "Once upon a time", "max_tokens": 8})
+            _, text, _ = server.ask("GET", "/metrics")
+        finally:
+            server.stop()
+        printed = set(re.findall(r"^((?:vllm|slipstream):\w+)", text, flags=re.M))
+        self.assertEqual(named - printed, set())
+        # And the other way round: what is counted is shown.
+        base = re.compile(r"_(bucket|count|sum|created)$")
+        self.assertEqual({base.sub("", name) for name in printed}
+                         - {base.sub("", name) for name in named}, set())
+
+
+class Systemd(unittest.TestCase):
+    UNIT = PACKAGING / "systemd" / "slipstream.service"
+
+    def analyze(self, *words):
+        """systemd-analyze on the unit, with a program that is there."""
+        with tempfile.TemporaryDirectory() as folder:
+            unit = pathlib.Path(folder) / self.UNIT.name
+            unit.write_text(self.UNIT.read_text().replace("/usr/bin/slipstream", PROGRAM))
+            return subprocess.run(["systemd-analyze", "--no-pager", *words, unit],
+                                  capture_output=True, text=True, check=False)
+
+    def test_systemd_takes_every_line(self):
+        result = self.analyze("verify", "--man=no")
+        self.assertEqual((result.returncode, result.stderr.strip()), (0, ""))
+
+    def test_what_is_exposed_stays_small(self):
+        result = self.analyze("security", "--offline=yes", "--threshold=15")
+        self.assertEqual(result.returncode, 0, result.stdout[-2000:])
+        self.assertIn("Overall exposure level", result.stdout)
+
+    def test_every_flag_exists_and_the_drain_fits(self):
+        text = self.UNIT.read_text()
+        start = shlex.split(re.search(r"^ExecStart=(.*)$", text, flags=re.M)[1])
+        self.assertLessEqual({word for word in start if word.startswith("--")}, flags("serve"))
+        drain = int(re.search(r"--drain-timeout \S+ \[(\d+)\]", subprocess.run(
+            [PROGRAM, "serve", "--help"], capture_output=True, text=True, check=True).stdout)[1])
+        self.assertGreater(int(re.search(r"^TimeoutStopSec=(\d+)$", text, flags=re.M)[1]), drain)
+
+    def test_the_environment_file_has_what_the_unit_uses(self):
+        used = set(re.findall(r"\$(SLIPSTREAM_\w+)", self.UNIT.read_text()))
+        given = set(re.findall(r"^(SLIPSTREAM_\w+)=",
+                               (self.UNIT.with_name("slipstream.env")).read_text(), flags=re.M))
+        self.assertEqual(used, given)
+
+
+class Texts(unittest.TestCase):
+    """Formula and flake cannot be run here: that they build what CMake does is all that is checked."""
+
+    def test_options_of_cmake_exist(self):
+        known = (CHECKOUT / "CMakeLists.txt").read_text()
+        for name in ("packaging/homebrew/slipstream.rb", "flake.nix", "packaging/Dockerfile"):
+            used = re.findall(r"-D(SLIPSTREAM_\w+)=", (CHECKOUT / name).read_text())
+            self.assertTrue(used, name)
+            for option in used:
+                self.assertIn(f"option({option} ", known)
+
+    def test_the_flake_has_this_version(self):
+        self.assertIn(f'version = "{version()}";', (CHECKOUT / "flake.nix").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
