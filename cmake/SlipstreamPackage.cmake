@@ -17,6 +17,9 @@ set(CPACK_PACKAGE_CONTACT "The Slipstream maintainers")
 set(CPACK_DEBIAN_PACKAGE_NAME slipstream)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# The plugin refuses a ggml that it was not built with.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS
+  "libggml0 (>= ${ggml_VERSION}), libggml0 (<< ${ggml_VERSION}.0)")
 # The stock programs that the plugin serves as well.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS llama.cpp-tools)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
