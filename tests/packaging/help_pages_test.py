@@ -106,8 +106,11 @@ class HelpPages(unittest.TestCase):
 
     def test_zsh_completes_the_same(self):
         def zsh(line):
-            return run("zsh", "-f", CHECKOUT / "tests" / "packaging" / "complete.zsh",
-                       self.out / "completions", line, cwd=CHECKOUT)
+            completed = self.out / "completed"
+            completed.unlink(missing_ok=True)
+            run("zsh", "-f", CHECKOUT / "tests" / "packaging" / "complete.zsh",
+                self.out / "completions", line, completed, cwd=CHECKOUT)
+            return completed.read_text()
         self.assertEqual(zsh("slipstream ser").strip(), "slipstream serve")
         self.assertEqual(zsh("slipstream serve --drain").strip(), "slipstream serve --drain-timeout")
         self.assertEqual(zsh("slipstream eval --fail-on b").strip(),

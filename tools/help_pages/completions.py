@@ -78,7 +78,10 @@ def zsh_specifications(command):
             many = "*" if option.repeats else ""
             yield shlex.quote(f"{many}{name}[{zsh_text(option.text)}]{zsh_action(option)}")
     for position, entry in enumerate(command.positionals, start=1):
-        yield shlex.quote(f"{position}" + (zsh_action(entry) or f":{entry.name}: "))
+        # Nothing to offer is "()": with " ", a message alone, zsh would not offer the options either.
+        has_values = entry.choices or entry.kind in (*FILES, *DIRECTORIES)
+        action = zsh_action(entry) if has_values else f":{zsh_text(entry.kind or entry.name)}:()"
+        yield shlex.quote(f"{position}{action}")
 
 
 def zsh(top, commands):

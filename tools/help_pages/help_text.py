@@ -12,7 +12,7 @@ TEXT_COLUMN = 30
 # What follows a name, in this order: kind of value, default, "...", variable, relations.
 LEFT = re.compile(
     r"(?:(?P<short>-\w),\s+)?(?P<name>--?[\w-]+|[\w-]+)"
-    r"(?: (?P<kind>(?!REQUIRED|Needs:|Excludes:)[A-Z][^\s:]*)(?::(?P<check>.*?))?)?"
+    r"(?: (?P<kind>(?!REQUIRED|Needs:|Excludes:)[A-Z](?:\[[^]\s]*\]|[^\s:\[])*)(?::(?P<check>.*?))?)?"
     r"(?P<optional>\s+\[(?P<default>\[?[^\s\]]*\]?)\])?"
     r"(?P<repeats>\s+\.\.\.)?(?:\s+\(Env:(?P<variable>\w+)\))?(?P<required>\s+REQUIRED)?"
     r"(?:\s+(?:Needs|Excludes): .*)?\s*")
