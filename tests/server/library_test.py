@@ -191,6 +191,7 @@ class Pull(LibraryCase):
             self.assertTrue(response.readline().startswith(b"data: "))
             self.refused(409, "org/slow-GGUF:Q4_0", "hub/pull", repo=REPO, quant=QUANT)
         self.server.wait_for_line(r"event=hub\.pulled .*stopped", seconds_max=10)
+        time.sleep(0.5)  # what is under way arrives
         n_served = self.hub.n_served_bytes()
         self.assertLess(n_served, 3 << 20)
         time.sleep(0.5)
