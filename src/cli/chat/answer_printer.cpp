@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "base/format.h"
-#include "base/format_bytes.h"
 #include "cli/chat/terminal_text.h"
 
 namespace slipstream::chat {
@@ -79,8 +78,9 @@ std::string status_line(const Answer& answer, const std::optional<KvUse>& kv) {
     add(format_text("prompt {} tokens, {} cached", answer.n_prompt, answer.n_cached));
   }
   if (kv) {
-    add(format_text("KV {} of {}, {}", format_bytes(static_cast<std::uint64_t>(kv->used_bytes)),
-                    format_bytes(static_cast<std::uint64_t>(kv->all_bytes)), kv->scheme));
+    constexpr double kMiB = 1 << 20;
+    add(format_text("KV {:.1f} of {:.1f} MiB, {}", kv->used_bytes / kMiB, kv->all_bytes / kMiB,
+                    kv->scheme));
   }
   if (answer.is_stopped) add("stopped");
   if (answer.finish_reason == "length") add("ended at the limit of tokens");

@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/check.h"
@@ -48,27 +49,14 @@ std::size_t feed_reader(char* bytes, std::size_t, std::size_t n, void* user) noe
   }
 }
 
-// The value of the line of this metric that has all of these texts.
-std::optional<double> metric_value(std::string_view metrics, std::string_view name,
-                                   std::string_view model, std::string* scheme) {
-  const std::string label = format_text("model_name=\"{}\"", model);
-  for (std::size_t begin = 0; begin < metrics.size();) {
-    const std::size_t end = std::min(metrics.find('\n', begin), metrics.size());
-    const std::string_view line = metrics.substr(begin, end - begin);
-    begin = end + 1;
-    if (!line.starts_with(name) || !line.substr(name.size()).starts_with('{')) continue;
-    if (!line.contains(label)) continue;
-    constexpr std::string_view kScheme = "kv_scheme=\"";
-    if (const std::size_t at = line.find(kScheme); scheme && at != std::string_view::npos) {
-      const std::string_view rest = line.substr(at + kScheme.size());
-      *scheme = rest.substr(0, rest.find('"'));
-    }
-    const std::size_t space = line.rfind(' ');
-    double value = 0;
-    const auto read = std::from_chars(line.data() + space + 1, line.data() + line.size(), value);
-    if (read.ec == std::errc()) return value;
-  }
-  return std::nullopt;
+constexpr std::string_view kKvBytes = "slipstream:kv_cache_bytes{";
+
+// What stands between the quotes of a label; empty: it is not there.
+std::string_view label_of(std::string_view line, std::string_view name) {
+  const std::size_t at = line.find(format_text("{}=\"", name));
+  if (at == std::string_view::npos) return "";
+  const std::string_view rest = line.substr(at + name.size() + 2);
+  return rest.substr(0, rest.find('"'));
 }
 
 }  // namespace
@@ -81,14 +69,22 @@ std::optional<double> tokens_per_second(const Answer& answer) {
   return n_tokens / seconds;
 }
 
-std::optional<KvUse> find_kv_use(std::string_view metrics, std::string_view model) {
-  KvUse use;
-  const auto bytes = metric_value(metrics, "slipstream:kv_cache_bytes", model, &use.scheme);
-  const auto share = metric_value(metrics, "vllm:kv_cache_usage_perc", model, nullptr);
-  if (!bytes || *bytes <= 0 || !share) return std::nullopt;
-  use.all_bytes = *bytes;
-  use.used_bytes = *bytes * *share;
-  return use;
+std::optional<KvUse> find_kv_use(std::string_view metrics, const ServerModel& model, int n_tokens) {
+  if (model.n_context <= 0 || n_tokens <= 0) return std::nullopt;
+  for (std::size_t begin = 0; begin < metrics.size();) {
+    const std::size_t end = std::min(metrics.find('\n', begin), metrics.size());
+    const std::string_view line = metrics.substr(begin, end - begin);
+    begin = end + 1;
+    if (!line.starts_with(kKvBytes) || label_of(line, "model_name") != model.name) continue;
+    double n_bytes = 0;
+    const char* number = line.data() + line.rfind(' ') + 1;
+    if (std::from_chars(number, line.data() + line.size(), n_bytes).ec != std::errc()) continue;
+    if (n_bytes <= 0) continue;  // not known
+    return KvUse{.scheme = std::string(label_of(line, "kv_scheme")),
+                 .used_bytes = n_bytes * n_tokens / model.n_context,
+                 .all_bytes = n_bytes};
+  }
+  return std::nullopt;
 }
 
 struct ChatClient::Handles {
@@ -159,7 +155,9 @@ Result<ServerModel> ChatClient::find_model(const std::string& name) {
     for (const Json& model : answer.at("data")) {
       const auto id = model.at("id").get<std::string>();
       if (name.empty() || id == name) {
-        return ServerModel{.name = id, .is_ours = model.value("owned_by", "") == "slipstream"};
+        return ServerModel{.name = id,
+                           .is_ours = model.value("owned_by", "") == "slipstream",
+                           .n_context = model.value("max_model_len", 0)};
       }
       names += " " + id;
     }
@@ -172,10 +170,10 @@ Result<ServerModel> ChatClient::find_model(const std::string& name) {
   }
 }
 
-std::optional<KvUse> ChatClient::kv_use(const std::string& model) {
+std::optional<KvUse> ChatClient::kv_use(const ServerModel& model, int n_tokens) {
   const Result<std::string> metrics =
       get(url_.substr(0, url_.size() - std::string_view("/v1").size()) + "/metrics");
-  return metrics ? find_kv_use(*metrics, model) : std::nullopt;
+  return metrics ? find_kv_use(*metrics, model, n_tokens) : std::nullopt;
 }
 
 Result<Answer> ChatClient::ask(Json request, const std::function<void(const Piece&)>& on_piece,

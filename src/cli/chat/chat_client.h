@@ -43,15 +43,18 @@ struct Answer {
 struct ServerModel {
   std::string name;
   bool is_ours = false;  // of a slipstream, which says more about itself
+  int n_context = 0;     // 0: not known
 };
 
 struct KvUse {
   std::string scheme;
-  double used_bytes = 0;
+  double used_bytes = 0;  // by this conversation
   double all_bytes = 0;
 };
-// Of a model, out of what /metrics says.
-[[nodiscard]] std::optional<KvUse> find_kv_use(std::string_view metrics, std::string_view model);
+// Of n_tokens of a model, out of what /metrics says. The server's own count of what is in use is of
+// no help: when an answer has ended, all of it could go.
+[[nodiscard]] std::optional<KvUse> find_kv_use(std::string_view metrics, const ServerModel& model,
+                                               int n_tokens);
 
 class ChatClient {
  public:
@@ -66,7 +69,7 @@ class ChatClient {
   // is_stopped is asked several times a second.
   [[nodiscard]] Result<Answer> ask(Json request, const std::function<void(const Piece&)>& on_piece,
                                    const std::function<bool()>& is_stopped);
-  [[nodiscard]] std::optional<KvUse> kv_use(const std::string& model);
+  [[nodiscard]] std::optional<KvUse> kv_use(const ServerModel& model, int n_tokens);
 
  private:
   struct Handles;

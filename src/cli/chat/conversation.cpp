@@ -94,7 +94,11 @@ std::optional<std::string> Conversation::read_message(LineEditor& editor) {
     }
     if (input.outcome == Outcome::kEnd) return std::nullopt;
     if (input.outcome == Outcome::kInterrupted) continue;
-    if (is_quoted) text.erase(text.size() - kQuotes.size());
+    if (!is_quoted) return text;
+    text.erase(text.size() - kQuotes.size());
+    // Quotes on lines of their own are no lines of the text.
+    if (text.ends_with('\n')) text.pop_back();
+    if (text.starts_with('\n')) text.erase(0, 1);
     return text;
   }
 }
@@ -138,7 +142,9 @@ void Conversation::answer() {
   totals_.n_cached += answer->n_cached;
   totals_.n_generated += answer->n_generated;
   totals_.seconds += answer->seconds;
-  last_status_ = status_line(*answer, model_.is_ours ? client_.kv_use(model_.name) : std::nullopt);
+  std::optional<KvUse> kv;
+  if (model_.is_ours) kv = client_.kv_use(model_, answer->n_prompt + answer->n_generated);
+  last_status_ = status_line(*answer, kv);
   say(last_status_);
 }
 

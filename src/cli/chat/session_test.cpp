@@ -118,15 +118,17 @@ TEST(ChatClient, FindsKvUseOfItsModel) {
   const std::string metrics =
       "# HELP slipstream:kv_cache_bytes x\n"
       "slipstream:kv_cache_bytes{kv_scheme=\"f16\",model_name=\"other\"} 5\n"
-      "slipstream:kv_cache_bytes{kv_scheme=\"turbo4\",model_name=\"needle\"} 1000\n"
-      "vllm:kv_cache_usage_perc{model_name=\"needle\"} 0.25\n";
-  const auto use = find_kv_use(metrics, "needle");
+      "slipstream:kv_cache_bytes{kv_scheme=\"turbo4\",model_name=\"needle\"} 1000\n";
+  const ServerModel needle{.name = "needle", .is_ours = true, .n_context = 400};
+  const auto use = find_kv_use(metrics, needle, 100);
   ASSERT_TRUE(use.has_value());
   EXPECT_EQ(use->scheme, "turbo4");
   EXPECT_EQ(use->all_bytes, 1000);
   EXPECT_EQ(use->used_bytes, 250);
-  EXPECT_FALSE(find_kv_use(metrics, "other").has_value());
-  EXPECT_FALSE(find_kv_use("", "needle").has_value());
+  EXPECT_FALSE(find_kv_use(metrics, {.name = "needl", .is_ours = true, .n_context = 400}, 100));
+  EXPECT_FALSE(find_kv_use(metrics, {.name = "needle"}, 100)) << "its context is not known";
+  EXPECT_FALSE(find_kv_use(metrics, needle, 0)) << "an answer that was stopped";
+  EXPECT_FALSE(find_kv_use("", needle, 100));
 }
 
 TEST(ChatClient, SpeedOfAnAnswerInOnePieceIsThatOfItsWholeTime) {

@@ -434,7 +434,11 @@ class Interpreter {
       budget_.step(n_bytes / 64);
       budget_.take_bytes(n_bytes);
       budget_.return_bytes(n_bytes);
-      for (std::int64_t i = 0; i < n; ++i) result += text;
+      result.reserve(n_bytes);
+      result = text;
+      while (result.size() < n_bytes) {  // doubled: as many steps as were counted, or fewer
+        result.append(result, 0, std::min(result.size(), n_bytes - result.size()));
+      }
     }
     return Value::text(std::move(result), &budget_);
   }

@@ -16,6 +16,18 @@ constexpr int kNestingMax = static_cast<int>(kLimits.template_nesting_max);
 // What one value in a list or dict is counted as.
 constexpr std::size_t kItemBytes = sizeof(Value) + 16;
 
+// Some milliseconds' worth.
+constexpr std::size_t kStepsBetweenLooks = std::size_t{1} << 14;
+
+// The first character, which is then no longer in the text.
+std::string_view take_character(std::string_view& text) {
+  std::size_t n = 1;
+  while (n < text.size() && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) ++n;
+  const std::string_view character = text.substr(0, n);
+  text.remove_prefix(n);
+  return character;
+}
+
 int checked_depth(int depth) {
   if (depth > kNestingMax) throw TemplateError{"lists or objects are nested too deeply", true};
   return depth;
@@ -139,6 +151,9 @@ void fail(std::string message) { throw TemplateError{std::move(message)}; }
 void Budget::step(std::size_t n) {
   n_steps_ += n;
   if (n_steps_ > n_steps_max_) throw TemplateError{"it takes too many steps", true};
+  if (n_steps_ < next_look_at_clock_) return;
+  next_look_at_clock_ = n_steps_ + kStepsBetweenLooks;
+  if (std::chrono::steady_clock::now() > end_) throw TemplateError{"it takes too long", true};
 }
 
 void Budget::take_bytes(std::size_t n) {
@@ -361,13 +376,13 @@ const std::string& expect_text(const Value& value, std::string_view what) {
 
 std::vector<std::string_view> characters(std::string_view text, Budget& budget) {
   budget.step(text.size());
+  // Not for long, but at most so much at a time.
+  const std::size_t n_bytes = text.size() * sizeof(std::string_view);
+  budget.take_bytes(n_bytes);
+  budget.return_bytes(n_bytes);
   std::vector<std::string_view> found;
-  for (std::size_t i = 0; i < text.size();) {
-    std::size_t n = 1;
-    while (i + n < text.size() && (static_cast<unsigned char>(text[i + n]) & 0xC0) == 0x80) ++n;
-    found.push_back(text.substr(i, n));
-    i += n;
-  }
+  found.reserve(text.size());
+  while (!text.empty()) found.push_back(take_character(text));
   return found;
 }
 
@@ -380,8 +395,9 @@ std::vector<Value> items_of(const Value& value, Budget& budget) {
   if (value.dict() != nullptr) {
     for (const auto& item : value.dict()->items) items.push_back(value.dict()->key(item));
   } else if (value.text() != nullptr) {
-    for (const auto character : characters(*value.text(), budget)) {
-      items.push_back(Value::text(std::string(character), &budget));
+    for (std::string_view rest = *value.text(); !rest.empty();) {
+      budget.step();
+      items.push_back(Value::text(std::string(take_character(rest)), &budget));
     }
   } else if (!value.is_undefined() && !value.is_none()) {  // some templates iterate over no tools
     fail(format_text("cannot iterate over {}", value.type_name()));

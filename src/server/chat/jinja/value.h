@@ -9,6 +9,7 @@
 //          evaluated at any depth, and every step can fail.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,6 +30,9 @@ struct TemplateError {
 };
 [[noreturn]] void fail(std::string message);
 
+// On a CPU where the steps of limits.h take longer than their second or two.
+inline constexpr int kRenderSecondsMax = 10;
+
 // What a render has used of its limits (limits.h).
 class Budget {
  public:
@@ -48,6 +52,9 @@ class Budget {
   std::size_t n_bytes_max_ = kLimits.template_bytes_max;
   std::size_t n_steps_ = 0;
   std::size_t n_bytes_ = 0;
+  std::size_t next_look_at_clock_ = 0;  // in steps
+  std::chrono::steady_clock::time_point end_ =
+      std::chrono::steady_clock::now() + std::chrono::seconds(kRenderSecondsMax);
 };
 
 class Value;
