@@ -150,7 +150,7 @@ class LocalModel(ChatCase):
         terminal.ask(f"/load {saved}", "2 messages")
         terminal.ask("/load /nonexistent", "cannot open /nonexistent")
         terminal.ask("/set max_tokens 1", r'"max_tokens":1')
-        self.assertIn("ended at the limit of tokens", terminal.ask("Once more?", status + r".*\n"))
+        terminal.ask("Once more?", status + r" \| ended at the limit of tokens")
         terminal.ask("/set nonsense 1", "there is no setting 'nonsense'; there are temperature")
         terminal.ask("/nonsense", "there is no /nonsense")
         terminal.ask("/help", r"/regen +the last answer once more")

@@ -73,11 +73,11 @@ test('a pull that fails says why, and one that is stopped goes on later', async 
   await page.keyboard.press('Enter');
   const pull = page.getByRole('button', { name: /^Pull org\/large-GGUF Q4_0/ });
   await pull.click();
-  await page.getByText(/ of 64.0 MiB, .*\/s$/).waitFor();
+  await page.getByText(/ of 64\.0\sMiB, .*\/s$/).waitFor();
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByRole('status').getByText('Stopped').waitFor();
   await pull.click();
-  await page.getByText(/ of 64.0 MiB, .*\/s$/).waitFor();
+  await page.getByText(/ of 64\.0\sMiB, .*\/s$/).waitFor();
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByRole('status').getByText('Stopped').waitFor();
   await end();

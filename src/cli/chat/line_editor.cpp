@@ -103,6 +103,9 @@ LineEditor::Input LineEditor::read(const std::string& prompt) {
   impl_->prompt = prompt;
   Interrupts::clear();
   el_resize(impl_->editor.get());
+  // Before the prompt is seen, or a Ctrl-D that answers it at once is taken by the terminal and
+  // lost.
+  el_set(impl_->editor.get(), EL_PREP_TERM, 1);
   int n = 0;
   const char* text = el_gets(impl_->editor.get(), &n);
   if (Interrupts::happened()) {
