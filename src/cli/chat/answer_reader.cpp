@@ -32,7 +32,7 @@ std::string error_message(const Json& body) {
   const Json& error = part_at(body, "error");
   if (error.is_null()) return "";
   if (error.is_string()) return error.get<std::string>();
-  std::string message = text_at(error, "message");
+  const std::string message = text_at(error, "message");
   return message.empty() ? error.dump() : message;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -69,9 +70,10 @@ Result<void> Session::set(std::string_view name, std::string_view value) {
     return {};
   }
   double number = 0;
-  const char* end = value.data() + value.size();
-  const auto read = std::from_chars(value.data(), end, number);
-  const bool is_whole = number == static_cast<double>(static_cast<std::int64_t>(number));
+  const char* begin = value.data();
+  const char* end = begin + value.size();
+  const auto read = std::from_chars(begin, end, number);
+  const bool is_whole = number == std::trunc(number);
   if (read.ec != std::errc() || read.ptr != end || !(number >= setting->min) ||
       !(number <= setting->max) || (setting->is_integer && !is_whole)) {
     return fail(Code::kInvalidArgument,
