@@ -359,9 +359,10 @@ TEST(EngineOnHybrid, ASavedStateSurvivesARestart) {
   EXPECT_EQ(n_computed, 1) << "only the last token";
 }
 
-// Many short requests on few cells: nothing is lost or mixed up, and all cells come back.
+// Many short requests on few cells: nothing is lost or mixed up, and all cells come back. With so
+// few cells one request in 50 is preempted; what is generated, and so when, differs by CPU.
 TEST(EngineOnNeedles, RandomRequestsLeaveNothingBehind) {
-  RunnerOnNeedles engine("turbo4", 512, {.n_sequences_max = 6, .n_prefixes_max = 10});
+  RunnerOnNeedles engine("turbo4", 256, {.n_sequences_max = 6, .n_prefixes_max = 10});
   std::mt19937 random(11);
   std::map<RequestId, int> wanted;
   std::vector<RequestId> open;
@@ -414,7 +415,7 @@ TEST(EngineOnNeedles, RandomRequestsLeaveNothingBehind) {
   const RequestId full = engine.ask(
       std::vector<Token>(static_cast<std::size_t>(engine.runner().stats().n_cells), 5), 1);
   engine.run();
-  EXPECT_EQ(engine.outcomes[full].ending->reason, FinishReason::kLength);
+  EXPECT_EQ(engine.outcomes[full].ending->usage.n_generated, 1);
 }
 
 }  // namespace
