@@ -27,6 +27,20 @@ TEST(KvSchemeContract, ThePluginKnowsEveryNameOfOurs) {
   EXPECT_GE(n_turbo, 10);
 }
 
+TEST(KvSchemeContract, BothKnowTheSameWidths) {
+  for (int keys = 0; keys <= 9; ++keys) {
+    for (int values = 0; values <= 9; ++values) {
+      const std::string name = "turbo" + std::to_string(keys) + "v" + std::to_string(values);
+      const Result<turbo::Scheme> theirs = turbo::parse_scheme(name);
+      const Result<KvScheme> ours = parse_kv_scheme(name);
+      ASSERT_EQ(theirs.has_value(), ours.has_value()) << name;
+      if (!ours) continue;
+      EXPECT_EQ(theirs->bits_of_layer(0), (turbo::Bits{keys, values})) << name;
+      EXPECT_EQ(ours->bits_of_layer(0), (KvBits{keys, values})) << name;
+    }
+  }
+}
+
 TEST(KvSchemeContract, WeKnowEveryNameOfThePlugin) {
   const std::string list = turbo::parse_scheme("unknown").error().message;
   std::size_t at = list.find("there are ");

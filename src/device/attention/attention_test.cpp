@@ -245,6 +245,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.name = "turbo4", .scheme = "turbo4"}, Case{.name = "turbo3", .scheme = "turbo3"},
         Case{.name = "turbo2", .scheme = "turbo2"}, Case{.name = "turbo8", .scheme = "turbo8"},
         Case{.name = "plain_keys", .scheme = "turbo0v4"},
+        Case{.name = "plain_values", .scheme = "turbo4v0"},
+        Case{.name = "finer_values", .scheme = "turbo3v8"},
         Case{.name = "head_80", .scheme = "turbo8v4", .head_dim = 80},
         Case{.name = "head_96", .scheme = "turbo4v3", .head_dim = 96},
         Case{.name = "head_128", .scheme = "turbo8v3", .head_dim = 128},

@@ -6,33 +6,40 @@
 #include <ranges>
 
 #include "base/format.h"
+#include "device/codec/vector_codec.h"
 
 namespace slipstream::turbo {
 namespace {
 
-struct Named {
-  std::string_view name;
-  Bits bits;
-};
+// Those that have been measured (docs/quality.md), for errors. Any other pair of widths is a scheme
+// too: keys and values are coded apart.
+constexpr std::array<std::string_view, 8> kWellKnown = {
+    "turbo8", "turbo8v4", "turbo8v3", "turbo4", "turbo4v3", "turbo3", "turbo0v4", "f16"};
 
-constexpr std::array kNamed = {
-    Named{"f16", {0, 0}},    Named{"turbo0v0", {0, 0}}, Named{"turbo0v4", {0, 4}},
-    Named{"turbo8", {8, 8}}, Named{"turbo8v4", {8, 4}}, Named{"turbo8v3", {8, 3}},
-    Named{"turbo4", {4, 4}}, Named{"turbo4v3", {4, 3}}, Named{"turbo4v2", {4, 2}},
-    Named{"turbo3", {3, 3}}, Named{"turbo2", {2, 2}},
-};
+std::optional<int> parse_width(std::string_view text) {
+  if (text.size() != 1) return std::nullopt;
+  const int width = text[0] - '0';
+  return width == 0 || is_code_bits(width) ? std::optional(width) : std::nullopt;
+}
 
+// "turbo8", "turbo8v4"
 std::optional<Bits> find_bits(std::string_view name) {
-  for (const Named& named : kNamed) {
-    if (named.name == name) return named.bits;
-  }
-  return std::nullopt;
+  if (name == "f16") return Bits{};
+  constexpr std::string_view kPrefix = "turbo";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  const std::size_t v = name.find('v');
+  const std::optional<int> keys = parse_width(name.substr(0, v));
+  const std::optional<int> values =
+      v == std::string_view::npos ? keys : parse_width(name.substr(v + 1));
+  if (!keys || !values) return std::nullopt;
+  return Bits{.keys = *keys, .values = *values};
 }
 
 std::string all_names() {
   std::string names;
-  for (const Named& named : kNamed) {
-    names += format_text("{}{}", names.empty() ? "" : ", ", named.name);
+  for (const std::string_view name : kWellKnown) {
+    names += format_text("{}{}", names.empty() ? "" : ", ", name);
   }
   return names;
 }

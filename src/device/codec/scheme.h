@@ -2,6 +2,7 @@
 //
 //   turbo4          4-bit keys and values          turbo8v4   8-bit keys, 4-bit values
 //   turbo0v4        keys stay f16                  f16        nothing is compressed
+//   turbo<K>v<V>    any widths of 0, 2, 3, 4 and 8 bits, where 0 stays f16
 //   turbo4,0-1=turbo8,27=turbo8v4                  the first two layers and layer 27 otherwise
 //
 // Threads: immutable. Errors: parse_scheme gives kInvalidArgument with the list of names.

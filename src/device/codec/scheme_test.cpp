@@ -12,6 +12,17 @@ TEST(Scheme, NamesAndBits) {
   EXPECT_EQ(parse_scheme("f16").value().bits_of_layer(0), (Bits{0, 0}));
 }
 
+TEST(Scheme, AnyTwoWidthsAreAScheme) {
+  for (const int keys : {0, 2, 3, 4, 8}) {
+    for (const int values : {0, 2, 3, 4, 8}) {
+      const Result<Scheme> scheme =
+          parse_scheme("turbo" + std::to_string(keys) + "v" + std::to_string(values));
+      ASSERT_TRUE(scheme) << scheme.error().message;
+      EXPECT_EQ(scheme->bits_of_layer(0), (Bits{keys, values}));
+    }
+  }
+}
+
 TEST(Scheme, LayersCanDiffer) {
   const Scheme scheme = parse_scheme("turbo4,0-1=turbo8,27=turbo8v4").value();
   EXPECT_EQ(scheme.bits_of_layer(0), (Bits{8, 8}));
@@ -22,8 +33,9 @@ TEST(Scheme, LayersCanDiffer) {
 
 TEST(Scheme, WhatIsNotASchemeIsExplained) {
   for (const char* text :
-       {"", "turbo", "turbo5", "q8_0", "turbo4,", "turbo4,turbo8", "turbo4,x=turbo8",
-        "turbo4,3-1=turbo8", "turbo4,-1=turbo8", "turbo4,1=nonsense", "0=turbo4"}) {
+       {"", "turbo", "turbo5", "turbo4v", "turbo4v5", "turbov4", "turbo44", "turbo4v44", "q8_0",
+        "turbo4,", "turbo4,turbo8", "turbo4,x=turbo8", "turbo4,3-1=turbo8", "turbo4,-1=turbo8",
+        "turbo4,1=nonsense", "0=turbo4"}) {
     const Result<Scheme> scheme = parse_scheme(text);
     ASSERT_FALSE(scheme) << text;
     EXPECT_EQ(scheme.error().code, Code::kInvalidArgument);

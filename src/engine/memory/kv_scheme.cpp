@@ -12,15 +12,10 @@
 namespace slipstream {
 namespace {
 
-struct TurboName {
-  std::string_view name;
-  KvBits bits;
-};
-constexpr std::array kTurboNames = {
-    TurboName{"turbo8v4", {8, 4}}, TurboName{"turbo8", {8, 8}},   TurboName{"turbo4", {4, 4}},
-    TurboName{"turbo3", {3, 3}},   TurboName{"turbo8v3", {8, 3}}, TurboName{"turbo4v3", {4, 3}},
-    TurboName{"turbo4v2", {4, 2}}, TurboName{"turbo2", {2, 2}},   TurboName{"turbo0v4", {0, 4}},
-    TurboName{"turbo0v0", {0, 0}},
+// Those that people choose among, best known first. Any other pair of widths is a scheme too.
+constexpr std::array<std::string_view, 10> kTurboNames = {
+    "turbo8v4", "turbo8",   "turbo4", "turbo3",   "turbo8v3",
+    "turbo4v3", "turbo4v2", "turbo2", "turbo0v4", "turbo0v0",
 };
 // What libllama takes as type of a cache.
 constexpr std::array kStockTypes = {
@@ -37,10 +32,23 @@ std::unexpected<Error> no_scheme(std::string_view name) {
               format_text("there is no KV scheme '{}'; there are {}", name, names));
 }
 
+std::optional<int> parse_width(std::string_view text) {
+  constexpr std::string_view kWidths = "02348";
+  if (text.size() != 1 || !kWidths.contains(text[0])) return std::nullopt;
+  return text[0] - '0';
+}
+
 std::optional<KvBits> find_bits(std::string_view name) {
   if (name == "f16") return KvBits{};  // of single layers
-  const auto* found = std::ranges::find(kTurboNames, name, &TurboName::name);
-  return found == kTurboNames.end() ? std::nullopt : std::optional(found->bits);
+  constexpr std::string_view kPrefix = "turbo";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  const std::size_t v = name.find('v');
+  const std::optional<int> keys = parse_width(name.substr(0, v));
+  const std::optional<int> values =
+      v == std::string_view::npos ? keys : parse_width(name.substr(v + 1));
+  if (!keys || !values) return std::nullopt;
+  return KvBits{.keys = *keys, .values = *values};
 }
 
 std::optional<ggml_type> find_type(std::string_view name) {
@@ -134,8 +142,7 @@ Result<KvScheme> parse_kv_scheme(std::string_view name) {
 }
 
 std::vector<std::string_view> kv_scheme_names() {
-  std::vector<std::string_view> names;
-  for (const TurboName& turbo : kTurboNames) names.push_back(turbo.name);
+  std::vector<std::string_view> names(kTurboNames.begin(), kTurboNames.end());
   for (const ggml_type type : kStockTypes) names.emplace_back(ggml_type_name(type));
   return names;
 }

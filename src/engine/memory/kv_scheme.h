@@ -2,6 +2,7 @@
 //
 //   f16, q8_0, q4_0, ...            types of stock ggml; q8_0/q4_0: keys and values differ
 //   turbo8v4, turbo8, turbo4, ...   our plugin's: 8-bit keys and 4-bit values, and so on
+//   turbo<K>v<V>                    any widths of 0 (f16), 2, 3, 4 and 8 bits
 //   turbo4,0-1=turbo8               the first two layers otherwise
 //
 // The names are the plugin's own (src/device/codec/scheme.h), which this room may not include: a

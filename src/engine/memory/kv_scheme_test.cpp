@@ -32,6 +32,15 @@ TEST(KvScheme, KnowsThePluginsNames) {
   EXPECT_EQ(scheme("turbo4").name(), "turbo4");
 }
 
+TEST(KvScheme, AnyTwoWidthsAreAScheme) {
+  for (const int keys : {0, 2, 3, 4, 8}) {
+    for (const int values : {0, 2, 3, 4, 8}) {
+      const std::string name = "turbo" + std::to_string(keys) + "v" + std::to_string(values);
+      EXPECT_EQ(scheme(name).bits_of_layer(0), (KvBits{keys, values})) << name;
+    }
+  }
+}
+
 TEST(KvScheme, SingleLayersMayDiffer) {
   const KvScheme mixed = scheme("turbo4,0-1=turbo8,27=f16");
   EXPECT_EQ(mixed.bits_of_layer(0), (KvBits{8, 8}));
@@ -41,8 +50,9 @@ TEST(KvScheme, SingleLayersMayDiffer) {
 
 TEST(KvScheme, RefusesOthersAndNamesTheChoices) {
   for (const std::string_view name :
-       {"", "f8", "turbo", "turbo5", "turbo4v9", "q8_0/", "/q8_0", "q8_0/turbo4", "turbo4,",
-        "turbo4,turbo8", "turbo4,3-1=turbo8", "turbo4,x=turbo8", "turbo4,0=q8_0", "q4_K"}) {
+       {"", "f8", "turbo", "turbo5", "turbo4v9", "turbo4v", "turbov4", "turbo44", "q8_0/", "/q8_0",
+        "q8_0/turbo4", "turbo4,", "turbo4,turbo8", "turbo4,3-1=turbo8", "turbo4,x=turbo8",
+        "turbo4,0=q8_0", "q4_K"}) {
     const Result<KvScheme> parsed = parse_kv_scheme(name);
     ASSERT_FALSE(parsed) << name;
     EXPECT_EQ(parsed.error().code, Code::kInvalidArgument) << name;
