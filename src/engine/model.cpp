@@ -23,7 +23,8 @@ namespace {
 using OpenTurbo = ggml_backend_dev_t (*)(const char* scheme);
 using StreamExperts = bool (*)(const char* options);
 
-// The scheme belongs to the device, of which there is one: a process has one compressed scheme.
+// The scheme belongs to the device, of which there is one: a process has one compressed scheme at a
+// time, which contexts take over when they are made.
 Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo_scheme) {
   static std::mutex mutex;
   const std::scoped_lock lock(mutex);
@@ -76,6 +77,17 @@ llama_context_params context_params(const ModelOptions& options, const KvScheme&
   params.swa_full = true;  // a prefix can be taken over at any length
   params.no_perf = true;
   return params;
+}
+
+Result<llama_context_ptr> make_context(llama_model* model, const ModelOptions& options,
+                                       const KvScheme& scheme) {
+  llama_context_ptr context(llama_init_from_model(model, context_params(options, scheme)));
+  if (context == nullptr) {
+    return fail(Code::kOutOfMemory,
+                with_llama_complaint(format_text("no context of {} tokens with {} KV",
+                                                 options.n_cells, options.kv)));
+  }
+  return context;
 }
 
 }  // namespace
@@ -132,13 +144,29 @@ Result<Model> Model::load(const ModelOptions& options) {
   });
   if (was_cancelled) return fail(Code::kCancelled, "loading was given up");
   if (model == nullptr) return fail(Code::kUnsupported, std::move(failure));
-  llama_context_ptr context(llama_init_from_model(model.get(), context_params(options, *scheme)));
-  if (context == nullptr) {
-    return fail(Code::kOutOfMemory,
-                with_llama_complaint(format_text("no context of {} tokens with {} KV",
-                                                 options.n_cells, options.kv)));
+  Result<llama_context_ptr> context = make_context(model.get(), options, *scheme);
+  if (!context) return std::unexpected(context.error());
+  return Model(options, scheme->is_turbo(), std::move(model), std::move(*context));
+}
+
+Result<void> Model::change_kv(const std::string& kv) {
+  const Result<KvScheme> scheme = parse_kv_scheme(kv);
+  if (!scheme) return std::unexpected(scheme.error());
+  if (scheme->is_turbo() && !is_on_turbo_) {
+    return fail(Code::kInvalidArgument,
+                format_text("{} needs a model that was loaded with a turbo scheme", kv));
   }
-  return Model(options, std::move(model), std::move(context));
+  (void)take_llama_complaint();
+  context_.reset();  // first: two caches may not fit
+  options_.kv = kv;
+  if (is_on_turbo_) {
+    const Result<ggml_backend_dev_t> turbo = open_turbo(options_, scheme->is_turbo());
+    if (!turbo) return std::unexpected(turbo.error());
+  }
+  Result<llama_context_ptr> context = make_context(model_.get(), options_, *scheme);
+  if (!context) return std::unexpected(context.error());
+  context_ = std::move(*context);
+  return {};
 }
 
 }  // namespace slipstream

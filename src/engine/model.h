@@ -6,6 +6,7 @@
 //
 // Threads: owned by one thread at a time; vocabulary-only calls on model() are thread-safe.
 // Errors:  load(): kNotFound, kUnsupported, kOutOfMemory with what libllama said, kCancelled.
+//          change_kv(): kInvalidArgument, kOutOfMemory.
 #pragma once
 
 #include <llama-cpp.h>
@@ -46,31 +47,39 @@ class Model {
  public:
   [[nodiscard]] static Result<Model> load(const ModelOptions& options);
 
+  // A new, empty context in another scheme on the same weights. One that was loaded in a turbo...
+  // scheme can have any; others none of turbo...: their layers are not on its device. After an
+  // error there is no context, and the model is good for nothing but another change.
+  [[nodiscard]] Result<void> change_kv(const std::string& kv);
+
   [[nodiscard]] llama_model* model() const { return model_.get(); }
   [[nodiscard]] llama_context* context() const { return context_.get(); }
   [[nodiscard]] const llama_vocab* vocab() const { return llama_model_get_vocab(model_.get()); }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] const std::string& kv() const { return kv_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return options_.path; }
+  [[nodiscard]] const std::string& kv() const { return options_.kv; }
   // Cells of the KV cache: libllama may round the number up.
   [[nodiscard]] int n_cells() const { return static_cast<int>(llama_n_ctx(context_.get())); }
   // Tokens of a step whose logits can be had.
-  [[nodiscard]] int n_outputs_max() const { return n_outputs_max_; }
+  [[nodiscard]] int n_outputs_max() const {
+    return std::max(options_.n_outputs_max, options_.n_sequences_max);
+  }
   // A model whose state cannot be cut at any token (Mamba, RWKV, and hybrids with them).
   [[nodiscard]] bool has_recurrent_state() const {
     return llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
   }
 
  private:
-  Model(const ModelOptions& options, llama_model_ptr model, llama_context_ptr context)
-      : path_(options.path),
-        kv_(options.kv),
-        n_outputs_max_(std::max(options.n_outputs_max, options.n_sequences_max)),
+  Model(const ModelOptions& options, bool is_on_turbo, llama_model_ptr model,
+        llama_context_ptr context)
+      : options_(options),
+        is_on_turbo_(is_on_turbo),
         model_(std::move(model)),
-        context_(std::move(context)) {}
+        context_(std::move(context)) {
+    options_.on_progress = nullptr;  // it may refer to what is gone
+  }
 
-  std::filesystem::path path_;
-  std::string kv_;
-  int n_outputs_max_;
+  ModelOptions options_;
+  bool is_on_turbo_;
   llama_model_ptr model_;
   llama_context_ptr context_;  // before the model in destruction
 };
