@@ -16,25 +16,17 @@
 #include "engine/model_fingerprint.h"
 
 namespace slipstream {
-namespace {
-
 using nlohmann::json;
-
-std::string hex(const Fingerprint& fingerprint) {
-  std::string text;
-  for (const auto byte : fingerprint) text += format_text("{:02x}", static_cast<unsigned>(byte));
-  return text;
-}
-
-}  // namespace
 
 Result<json> describe_model(const std::filesystem::path& model) {
   const Result<Fingerprint> fingerprint = fingerprint_of(model, "");
   if (!fingerprint) return std::unexpected(fingerprint.error());
-  return json{
-      {"model", model.filename().string()},     {"model bytes", std::filesystem::file_size(model)},
-      {"model fingerprint", hex(*fingerprint)}, {"slipstream", std::string(kVersion)},
-      {"llama.cpp", llama_version()},           {"ggml", ggml_version()}};
+  return json{{"model", model.filename().string()},
+              {"model bytes", std::filesystem::file_size(model)},
+              {"model fingerprint", to_hex(*fingerprint)},
+              {"slipstream", std::string(kVersion)},
+              {"llama.cpp", llama_version()},
+              {"ggml", ggml_version()}};
 }
 
 json describe_machine() {

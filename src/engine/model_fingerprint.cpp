@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/format.h"
 #include "base/unique_fd.h"
 #include "engine/memory/gguf_model.h"
 
@@ -65,16 +66,9 @@ Result<void> add_file(Hash& hash, const GgufModel& model, std::size_t file_idx) 
   return {};
 }
 
-}  // namespace
-
-Result<Fingerprint> fingerprint_of(const std::filesystem::path& path, std::string_view kv) {
+Result<Fingerprint> hash_with_model(Hash& hash, const std::filesystem::path& path) {
   const Result<GgufModel> model = GgufModel::open(path);
   if (!model) return std::unexpected(model.error());
-  Hash hash;
-  add(hash, kStateVersion);
-  add(hash, ggml_version());
-  add(hash, llama_version());
-  add(hash, kv);
   for (std::size_t i = 0; i < model->files().size(); ++i) {
     if (const Result<void> added = add_file(hash, *model, i); !added) {
       return std::unexpected(added.error());
@@ -85,6 +79,30 @@ Result<Fingerprint> fingerprint_of(const std::filesystem::path& path, std::strin
   static_assert(sizeof(digest) == sizeof(fingerprint));
   std::memcpy(fingerprint.data(), digest.data(), fingerprint.size());
   return fingerprint;
+}
+
+}  // namespace
+
+Result<Fingerprint> fingerprint_of(const std::filesystem::path& path, std::string_view kv) {
+  Hash hash;
+  add(hash, kStateVersion);
+  add(hash, ggml_version());
+  add(hash, llama_version());
+  add(hash, kv);
+  return hash_with_model(hash, path);
+}
+
+Result<Fingerprint> fingerprint_of_model(const std::filesystem::path& path) {
+  Hash hash;
+  return hash_with_model(hash, path);
+}
+
+std::string to_hex(const Fingerprint& fingerprint) {
+  std::string text;
+  for (const std::byte byte : fingerprint) {
+    text += format_text("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  return text;
 }
 
 }  // namespace slipstream

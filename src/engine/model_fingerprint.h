@@ -1,4 +1,5 @@
-// What a saved state is valid for: this model, in this KV scheme, computed by these versions.
+// What a saved state is valid for: this model, in this KV scheme, computed by these versions. And
+// the model alone, whoever computes it.
 //
 // A model is told from another by its whole header (hyperparameters, vocabulary, names and places
 // of tensors) and by the first, middle and last 4 KB of every tensor: a second for the largest
@@ -8,6 +9,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -17,5 +19,9 @@ namespace slipstream {
 
 [[nodiscard]] Result<Fingerprint> fingerprint_of(const std::filesystem::path& model,
                                                  std::string_view kv);
+[[nodiscard]] Result<Fingerprint> fingerprint_of_model(const std::filesystem::path& model);
+
+// 64 lower-case digits.
+[[nodiscard]] std::string to_hex(const Fingerprint& fingerprint);
 
 }  // namespace slipstream

@@ -23,7 +23,22 @@ TEST(ModelFingerprint, IsThatOfTheSameFileAndScheme) {
   EXPECT_NE(*fingerprint, *fingerprint_of(copy, "turbo4"));
 }
 
+TEST(ModelFingerprint, OfTheModelAloneIsAnother) {
+  const auto fingerprint = fingerprint_of_model(NEEDLE_MODEL);
+  ASSERT_TRUE(fingerprint.has_value());
+  EXPECT_EQ(*fingerprint, *fingerprint_of_model(NEEDLE_MODEL));
+  EXPECT_NE(*fingerprint, *fingerprint_of(NEEDLE_MODEL, ""));
+}
+
+TEST(ModelFingerprint, IsWrittenInHexadecimalDigits) {
+  Fingerprint fingerprint = {};
+  fingerprint[0] = std::byte{0xa5};
+  fingerprint[31] = std::byte{0x0f};
+  EXPECT_EQ(to_hex(fingerprint), "a5" + std::string(60, '0') + "0f");
+}
+
 TEST(ModelFingerprint, OfNoModelThereIsNone) {
+  EXPECT_FALSE(fingerprint_of_model("/nonexistent").has_value());
   EXPECT_FALSE(fingerprint_of("/nonexistent", "f16").has_value());
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/format.h"
@@ -17,6 +16,7 @@
 #include "cli/doctor/probes.h"
 #include "cli/plugin_path.h"
 #include "cli/progress.h"
+#include "cli/scratch_folder.h"
 #include "cli/version.h"
 #include "engine/memory/gguf_model.h"
 #include "engine/memory/kv_scheme.h"
@@ -25,39 +25,6 @@
 
 namespace slipstream::eval {
 namespace {
-
-// A folder that is gone afterwards, with all that is in it: log-probabilities can be gigabytes.
-class ScratchFolder {
- public:
-  static Result<ScratchFolder> create(const std::filesystem::path& parent) {
-    std::error_code error;
-    std::filesystem::create_directories(parent, error);
-    std::string path = (parent / "slipstream-eval-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) {
-      return fail_errno(errno, format_text("cannot make {}", path));
-    }
-    return ScratchFolder(path);
-  }
-  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  ScratchFolder(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code error;
-    if (!path_.empty()) std::filesystem::remove_all(path_, error);
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
-
-std::string hex(const Fingerprint& fingerprint) {
-  std::string text;
-  for (const std::byte byte : fingerprint) {
-    text += format_text("{:02x}", std::to_integer<unsigned>(byte));
-  }
-  return text;
-}
 
 Result<quality::Surroundings> look_around(const std::string& model) {
   const Result<GgufModel> header = GgufModel::open(model);
@@ -78,7 +45,7 @@ Result<quality::Surroundings> look_around(const std::string& model) {
                                .ggml = ggml_version(),
                                .cpu = cpu.model,
                                .n_cpus = static_cast<int>(cpu.n_cpus),
-                               .model_fingerprint = hex(*fingerprint),
+                               .model_fingerprint = to_hex(*fingerprint),
                                .model_bytes = n_bytes};
 }
 
