@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -26,13 +25,6 @@ constexpr int kRoomForAnswer = 256;
 // Templates describe a tool in some hundred tokens.
 constexpr int kCellsMin = 1024;
 constexpr RunnerOptions kRunner{.n_sequences_max = 1, .n_prefixes_max = 4};
-
-Result<std::string> read_text(const std::string& path) {
-  if (path.empty()) return plain_text(kPlainTextBytes);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail_errno(errno, format_text("cannot open {}", path));
-  return std::string(std::istreambuf_iterator(file), std::istreambuf_iterator<char>());
-}
 
 class Arm {
  public:
@@ -78,7 +70,7 @@ class Arm {
 
   // The model with a context for the deepest trial; the text as its tokens.
   Result<void> open() {
-    const Result<std::string> text = read_text(options_.text);
+    const Result<std::string> text = text_or_ours(options_.text);
     if (!text) return std::unexpected(text.error());
     const auto& wished = options_.depths;
     const int deepest = wished.empty() ? kDefaultDepths.back() : std::ranges::max(wished);

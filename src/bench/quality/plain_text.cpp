@@ -1,8 +1,13 @@
 #include "bench/quality/plain_text.h"
 
 #include <array>
+#include <cerrno>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <string_view>
+
+#include "base/format.h"
 
 namespace slipstream::quality {
 namespace {
@@ -139,6 +144,13 @@ std::string plain_text(std::size_t n_bytes) {
   std::string text;
   while (text.size() < n_bytes) text += prose.paragraph();
   return text;
+}
+
+Result<std::string> text_or_ours(const std::string& path) {
+  if (path.empty()) return plain_text(kPlainTextBytes);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail_errno(errno, format_text("cannot open {}", path));
+  return std::string(std::istreambuf_iterator(file), std::istreambuf_iterator<char>());
 }
 
 }  // namespace slipstream::quality

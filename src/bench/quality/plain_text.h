@@ -2,11 +2,13 @@
 // program, the same every time. A model finds it easy, so that perplexity on it says little beyond
 // comparison; divergences from f16 are as telling as on any text.
 //
-// Threads: thread-safe. Errors: none.
+// Threads: thread-safe. Errors: text_or_ours(): as of the file.
 #pragma once
 
 #include <cstddef>
 #include <string>
+
+#include "base/result.h"
 
 namespace slipstream::quality {
 
@@ -15,5 +17,8 @@ namespace slipstream::quality {
 
 // What eval reads without --text.
 inline constexpr std::size_t kPlainTextBytes = 160 << 10;
+
+// A file's; of no file: ours, of kPlainTextBytes.
+[[nodiscard]] Result<std::string> text_or_ours(const std::string& path);
 
 }  // namespace slipstream::quality

@@ -7,10 +7,9 @@
 #include "bench/quality/arm_json.h"
 
 namespace slipstream::quality {
-namespace {
 
-Result<ArmResult> run_in_child(const SuiteOptions& options, const std::string& kv,
-                               const OnProgress& on_progress) {
+Result<ArmResult> run_arm_in_child(const SuiteOptions& options, const std::string& kv,
+                                   const OnProgress& on_progress) {
   ArmOptions arm = options.arm;
   arm.kv = kv;
   const Result<nlohmann::json> answer = bench::ask_child(options.arm_command, arm, on_progress);
@@ -21,8 +20,6 @@ Result<ArmResult> run_in_child(const SuiteOptions& options, const std::string& k
     return fail(Code::kCorrupt, format_text("its answer cannot be read: {}", error.what()));
   }
 }
-
-}  // namespace
 
 Result<std::vector<SchemeResult>> run_suite(const SuiteOptions& options,
                                             const OnProgress& on_progress) {
@@ -36,7 +33,7 @@ Result<std::vector<SchemeResult>> run_suite(const SuiteOptions& options,
   std::vector<SchemeResult> results;
   for (const std::string& kv : schemes) {
     const auto n_before = static_cast<double>(results.size());
-    Result<ArmResult> found = run_in_child(options, kv, [&](double done) {
+    Result<ArmResult> found = run_arm_in_child(options, kv, [&](double done) {
       on_progress((n_before + done) / static_cast<double>(schemes.size()));
     });
     if (!found) {

@@ -34,6 +34,10 @@ struct SchemeResult {
 [[nodiscard]] Result<std::vector<SchemeResult>> run_suite(const SuiteOptions& options,
                                                           const OnProgress& on_progress);
 
+// One of them; f16 has to be the first in its folder.
+[[nodiscard]] Result<ArmResult> run_arm_in_child(const SuiteOptions& options, const std::string& kv,
+                                                 const OnProgress& on_progress);
+
 // The other end (child_task.h). The exit status.
 int answer_as_arm();
 
