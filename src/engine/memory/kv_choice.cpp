@@ -14,17 +14,6 @@
 namespace slipstream {
 namespace {
 
-std::vector<KvScheme> candidates(const ModelGeometry& geometry, bool has_plugin) {
-  if (!has_plugin || !std::ranges::any_of(geometry.attention, can_compress)) return {KvScheme{}};
-  std::vector<KvScheme> schemes;
-  for (const std::string_view name : {"turbo8v4", "turbo4", "turbo3"}) {
-    Result<KvScheme> scheme = parse_kv_scheme(name);
-    SLIP_CHECK(scheme.has_value(), "a scheme of ours has no such name");
-    schemes.push_back(std::move(*scheme));
-  }
-  return schemes;
-}
-
 // "--ctx 65536 fits with turbo4, --ctx 49152 with turbo8v4"
 Result<std::string> advise(const ModelProfile& profile, std::span<const KvScheme> schemes,
                            std::uint64_t available_bytes, const ContextShape& shape) {
@@ -64,6 +53,26 @@ Result<KvChoice> first_that_fits(const ModelProfile& profile, std::span<const Kv
 
 }  // namespace
 
+std::vector<KvScheme> candidates(const ModelGeometry& geometry, bool has_plugin,
+                                 const KvFindings* findings) {
+  if (!has_plugin || !std::ranges::any_of(geometry.attention, can_compress)) return {KvScheme{}};
+  std::vector<KvScheme> schemes;
+  if (findings != nullptr) schemes.push_back(findings->chosen);
+  const auto bytes = [&](const KvScheme& scheme) {
+    return cache_bytes(geometry, scheme, {.n_ctx = kContextStep});
+  };
+  for (const std::string_view name : {"turbo8v4", "turbo4", "turbo3"}) {
+    Result<KvScheme> scheme = parse_kv_scheme(name);
+    SLIP_CHECK(scheme.has_value(), "a scheme of ours has no such name");
+    if (findings != nullptr && (bytes(*scheme) >= bytes(schemes.back()) ||
+                                std::ranges::contains(findings->broken, name))) {
+      continue;
+    }
+    schemes.push_back(std::move(*scheme));
+  }
+  return schemes;
+}
+
 std::uint64_t needed_bytes(const MemoryForecast& forecast) {
   return forecast.total() + forecast.total() / 20;
 }
@@ -85,8 +94,8 @@ Result<std::int64_t> largest_context(const ModelProfile& profile, const KvScheme
 }
 
 Result<KvChoice> choose(const ModelProfile& profile, std::uint64_t available_bytes,
-                        const ContextShape& shape, bool has_plugin) {
-  const std::vector<KvScheme> schemes = candidates(profile.geometry, has_plugin);
+                        const ContextShape& shape, bool has_plugin, const KvFindings* findings) {
+  const std::vector<KvScheme> schemes = candidates(profile.geometry, has_plugin, findings);
   return first_that_fits(profile, schemes, schemes, available_bytes, shape);
 }
 

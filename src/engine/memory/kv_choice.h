@@ -2,7 +2,8 @@
 // asked for fit into memory.
 //
 // In this order: turbo8v4 (near f16 in quality, and faster at depth), turbo4, turbo3. f16 where the
-// plugin is missing or can compress nothing of the model.
+// plugin is missing or can compress nothing of the model. Of a calibrated model what calibration
+// chose comes first, and what it found broken not at all.
 //
 // Threads: as of memory_forecast.h. Errors: as of it; kOutOfMemory if nothing fits, with the
 // largest
@@ -10,6 +11,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/memory/memory_forecast.h"
@@ -21,9 +24,20 @@ struct KvChoice {
   MemoryForecast forecast;  // its n_ctx is the context
 };
 
+// What was found out about the model (docs/calibrate.md).
+struct KvFindings {
+  KvScheme chosen;
+  std::vector<std::string> broken = {};  // schemes by name
+};
+
+// What choose() takes the first of that fits. Of a calibrated model: its own, and smaller ones.
+[[nodiscard]] std::vector<KvScheme> candidates(const ModelGeometry& geometry, bool has_plugin,
+                                               const KvFindings* findings = nullptr);
+
 // available_bytes: of available_memory() (base/memory_info.h). shape.n_ctx 0: the model's own.
 [[nodiscard]] Result<KvChoice> choose(const ModelProfile& profile, std::uint64_t available_bytes,
-                                      const ContextShape& shape, bool has_plugin);
+                                      const ContextShape& shape, bool has_plugin,
+                                      const KvFindings* findings = nullptr);
 // The same for a scheme that was asked for by name.
 [[nodiscard]] Result<KvChoice> check_fits(const ModelProfile& profile, const KvScheme& scheme,
                                           std::uint64_t available_bytes, const ContextShape& shape,

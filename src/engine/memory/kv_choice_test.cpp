@@ -54,6 +54,42 @@ TEST(KvChoice, TakesF16WithoutThePluginOrWhereItCompressesNothing) {
   EXPECT_EQ(choose(latent, 64 * kGiB, {}, true)->scheme.name(), "turbo8v4");
 }
 
+std::vector<std::string> candidate_names(const KvFindings& findings) {
+  std::vector<std::string> names;
+  for (const KvScheme& scheme : candidates(llama().geometry, true, &findings)) {
+    names.push_back(scheme.name());
+  }
+  return names;
+}
+
+TEST(KvChoice, OfACalibratedModelItsOwnSchemeComesFirst) {
+  const KvFindings findings{.chosen = *parse_kv_scheme("turbo4v3,0-3=turbo8v4")};
+  EXPECT_EQ(choose(llama(), 64 * kGiB, {}, true, &findings)->scheme.name(),
+            "turbo4v3,0-3=turbo8v4");
+  EXPECT_EQ(choose(llama(), 9 * kGiB, {}, true, &findings)->scheme.name(), "turbo3");
+  EXPECT_THAT(candidate_names(findings), testing::ElementsAre("turbo4v3,0-3=turbo8v4", "turbo3"));
+}
+
+TEST(KvChoice, OfACalibratedModelALargerSchemeCanBeChosenThanUsual) {
+  EXPECT_THAT(candidate_names({.chosen = *parse_kv_scheme("turbo8")}),
+              testing::ElementsAre("turbo8", "turbo8v4", "turbo4", "turbo3"));
+  EXPECT_THAT(candidate_names({.chosen = KvScheme{}}),
+              testing::ElementsAre("f16", "turbo8v4", "turbo4", "turbo3"));
+}
+
+TEST(KvChoice, WhatCalibrationFoundBrokenIsNotTakenToSaveMemory) {
+  const KvFindings findings{.chosen = *parse_kv_scheme("turbo8v4"), .broken = {"turbo3"}};
+  EXPECT_EQ(choose(llama(), 11 * kGiB, {}, true, &findings)->scheme.name(), "turbo4");
+  const Result<KvChoice> choice = choose(llama(), 9 * kGiB, {}, true, &findings);
+  ASSERT_FALSE(choice);
+  EXPECT_THAT(choice.error().message, testing::Not(HasSubstr("turbo3")));
+}
+
+TEST(KvChoice, WithoutThePluginFindingsDoNotCount) {
+  const KvFindings findings{.chosen = *parse_kv_scheme("turbo4")};
+  EXPECT_EQ(choose(llama(), 64 * kGiB, {}, false, &findings)->scheme.name(), "f16");
+}
+
 TEST(KvChoice, ForecastsWhatItChose) {
   const Result<KvChoice> choice = choose(llama(), 64 * kGiB, {.n_ctx = 10000}, true);
   ASSERT_TRUE(choice) << choice.error().message;
