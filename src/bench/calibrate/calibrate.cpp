@@ -1,0 +1,226 @@
+#include "bench/calibrate/calibrate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "base/format.h"
+#include "bench/calibrate/evidence_json.h"
+#include "bench/calibrate/probe.h"
+#include "bench/quality/suite.h"
+#include "engine/memory/memory_forecast.h"
+#include "engine/model.h"
+
+namespace slipstream::calibrate {
+namespace {
+
+constexpr int kTrialsMax = 6;
+// What is left of the budget after a trial against which something else than its divergence speaks.
+constexpr double kStepBack = 0.7;
+// Against a divergence that did not add up as expected: a little more than the difference.
+constexpr double kMargin = 0.95;
+constexpr const char* kFinestScheme = "turbo8";
+
+class Calibration {
+ public:
+  Calibration(const Options& options, const OnStage& on_stage)
+      : options_(options), on_stage_(on_stage) {
+    suite_.arm.model = options.model;
+    suite_.arm.plugin = options.plugin;
+    suite_.arm.text = options.text;
+    suite_.arm.base_directory = options.scratch;
+    suite_.arm.n_chunks = options.n_chunks;
+    suite_.arm.n_needle_texts = options.n_needle_texts;
+    suite_.arm.n_threads = options.n_threads;
+    suite_.arm.tasks = {"divergence", "needles"};
+    suite_.arm_command = options.arm_command;
+  }
+
+  Result<Evidence> run() {
+    const auto started = std::chrono::steady_clock::now();
+    for (const auto step : {&Calibration::read_sizes, &Calibration::probe_layers,
+                            &Calibration::read_f16, &Calibration::find_scheme}) {
+      if (const Result<void> done = (this->*step)(); !done) return std::unexpected(done.error());
+    }
+    evidence_.budget = options_.budget;
+    evidence_.bytes_per_token = bytes(evidence_.chosen);
+    evidence_.bytes_per_token_f16 = bytes("f16");
+    evidence_.bytes_per_token_turbo8v4 = bytes("turbo8v4");
+    evidence_.reason = reason();
+    const auto took = std::chrono::steady_clock::now() - started;
+    evidence_.seconds = std::chrono::duration<double>(took).count();
+    return std::move(evidence_);
+  }
+
+ private:
+  Result<void> read_sizes() {
+    load_backends();
+    Result<ModelProfile> profile = read_profile(options_.model);
+    if (!profile) return std::unexpected(profile.error());
+    geometry_ = std::move(profile->geometry);
+    depths_ = options_.depths;
+    if (depths_.empty()) {
+      std::ranges::copy_if(kDefaultDepths, std::back_inserter(depths_), [this](int depth) {
+        return geometry_.n_ctx_train == 0 || depth <= geometry_.n_ctx_train;
+      });
+    }
+    if (depths_.empty()) {
+      return fail(Code::kInvalidArgument,
+                  format_text("the model was trained for {} tokens only: give a smaller --depth",
+                              geometry_.n_ctx_train));
+    }
+    suite_.arm.depths = depths_;
+    return {};
+  }
+
+  [[nodiscard]] double bytes(std::string_view kv) const {
+    const Result<KvScheme> scheme = parse_kv_scheme(kv);
+    return scheme ? bytes_per_token(geometry_, *scheme) : 0;
+  }
+
+  Result<void> probe_layers() {
+    const ProbeTask task{.model = options_.model,
+                         .plugin = options_.plugin,
+                         .text = options_.text,
+                         .directory = options_.scratch,
+                         .depth = depths_.front(),
+                         .n_chunks = options_.n_chunks,
+                         .n_layers_together = options_.n_layers_together,
+                         .n_threads = options_.n_threads,
+                         .budget = options_.budget};
+    const Result<nlohmann::json> answer =
+        bench::ask_child(options_.probe_command, task, stage("measuring layers", probe_weight()));
+    if (!answer) return std::unexpected(answer.error());
+    try {
+      evidence_.probe = answer->get<ProbeResult>();
+    } catch (const nlohmann::json::exception& error) {
+      return fail(Code::kCorrupt, format_text("a probe cannot be read: {}", error.what()));
+    }
+    return {};
+  }
+
+  Result<void> read_f16() {
+    Result<quality::ArmResult> found =
+        run_arm_in_child(suite_, "f16", stage("asking f16", arm_weight()));
+    if (!found) return std::unexpected(found.error());
+    f16_ = std::move(*found);
+    evidence_.depths = f16_.depths;
+    evidence_.notes = f16_.notes;
+    return {};
+  }
+
+  Result<void> find_scheme() {
+    double share = 1;
+    std::string last;
+    while (evidence_.trials.size() < kTrialsMax && share > 0.01) {
+      const WidthChoice choice = choose_widths(evidence_.probe.groups,
+                                               share * options_.budget - evidence_.probe.finest.kl);
+      const std::string kv = scheme_of(choice.groups);
+      if (kv == last) {  // a smaller share of the budget led to the same
+        share *= kStepBack;
+        continue;
+      }
+      last = kv;
+      const Result<Trial> trial = try_scheme(kv, evidence_.probe.finest.kl + choice.kl);
+      if (!trial) return std::unexpected(trial.error());
+      if (trial->objection.empty()) return take(kv, choice);
+      if (kv == kFinestScheme) break;
+      share *= trial->kl > options_.budget ? kMargin * options_.budget / trial->kl : kStepBack;
+    }
+    return take_finest();
+  }
+
+  Result<Trial> try_scheme(const std::string& kv, double kl_expected) {
+    Trial trial{.kv = kv, .kl_expected = kl_expected};
+    const Result<quality::ArmResult> found =
+        run_arm_in_child(suite_, kv, stage(format_text("trying {}", kv), arm_weight()));
+    if (!found) return std::unexpected(found.error());
+    trial.objection = objection_to(*found, f16_, options_.budget, trial);
+    evidence_.trials.push_back(trial);
+    return trial;
+  }
+
+  Result<void> take(const std::string& kv, const WidthChoice& choice) {
+    evidence_.chosen = kv;
+    evidence_.groups = choice.groups;
+    return {};
+  }
+
+  // 8 bits, unless even these are past the budget. A needle that is lost at a divergence far below
+  // what any other scheme has is a question that f16 itself answers by chance.
+  Result<void> take_finest() {
+    if (evidence_.trials.back().kv != kFinestScheme) {
+      const Result<Trial> trial = try_scheme(kFinestScheme, evidence_.probe.finest.kl);
+      if (!trial) return std::unexpected(trial.error());
+    }
+    Trial& trial = evidence_.trials.back();
+    if (trial.kl > options_.budget) {
+      evidence_.chosen = "f16";
+      return {};
+    }
+    if (!trial.objection.empty()) {
+      evidence_.notes.push_back(format_text("turbo8 is taken although {}", trial.objection));
+      trial.objection.clear();
+    }
+    return take(kFinestScheme, choose_widths(evidence_.probe.groups, 0));
+  }
+
+  [[nodiscard]] std::string reason() const {
+    std::string text;
+    const KeyOffset& offset = evidence_.probe.key_offset;
+    if (offset.is_large && evidence_.chosen != "f16") {
+      text = format_text(
+          "keys keep 8 bits: they have a large offset, which 4-bit codes bear only while the "
+          "centre taken from a text's first rows fits (KL divergence {:.4f}; {:.4f} with stock's "
+          "q4_0 keys, which have no centre). ",
+          offset.kl_with_centre, offset.kl_without_centre);
+    }
+    if (evidence_.trials.size() > 1) {
+      const Trial& rejected = evidence_.trials[evidence_.trials.size() - 2];
+      return text +
+             format_text("A smaller one, {}, was tried: {}.", rejected.kv, rejected.objection);
+    }
+    return text + format_text(
+                      "The smallest whose divergence, layer by layer, adds up to no more "
+                      "than the budget of {}.",
+                      options_.budget);
+  }
+
+  // Parts are weighed by the tokens they take.
+  bench::OnProgress stage(std::string what, double weight) {
+    const double from = std::exchange(done_, done_ + weight);
+    return [this, what = std::move(what), from, weight](double part) {
+      // The parts that are sure to come; another trial makes it more.
+      const double all = std::max(done_, probe_weight() + 2 * arm_weight());
+      on_stage_((from + part * weight) / all, what);
+    };
+  }
+  [[nodiscard]] double probe_weight() const {
+    const double n_groups =
+        static_cast<double>(group_layers(geometry_, options_.n_layers_together).size());
+    return (10 + 6 * n_groups) * options_.n_chunks * depths_.front();
+  }
+  [[nodiscard]] double arm_weight() const {
+    double sum = 0;
+    for (const int depth : depths_) sum += depth;
+    return sum * (options_.n_chunks + 12 * options_.n_needle_texts);
+  }
+
+  const Options& options_;
+  const OnStage& on_stage_;
+  ModelGeometry geometry_;
+  std::vector<int> depths_;
+  quality::SuiteOptions suite_;
+  quality::ArmResult f16_;
+  double done_ = 0;
+  Evidence evidence_;
+};
+
+}  // namespace
+
+Result<Evidence> calibrate(const Options& options, const OnStage& on_stage) {
+  return Calibration(options, on_stage).run();
+}
+
+}  // namespace slipstream::calibrate

@@ -1,0 +1,51 @@
+// calibrate(): finds the smallest KV scheme that a model bears within a budget of divergence.
+//
+//   probe      what fewer bits cost in each group of layers (probe.h)
+//   choose     the fewest bytes whose costs add up to the budget (width_choice.h)
+//   try        that scheme as a whole, as eval does: divergence at each depth, needles
+//   step back  to a part of the budget, and try again, until nothing is to be said against it
+//
+// Threads: as of child.h. Errors: as of the probe, and of f16's arm (bench/quality/suite.h).
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/calibrate/evidence.h"
+#include "bench/quality/arm.h"
+
+namespace slipstream::calibrate {
+
+struct Options {
+  std::string model = {};
+  std::string plugin = {};
+  std::string text = {};     // a file; empty: plain_text()
+  std::string scratch = {};  // a directory for log-probabilities
+  // Of trials; the probe takes the first. Empty: kDefaultDepths, as far as the model goes.
+  std::vector<int> depths = {};
+  int n_chunks = 2;
+  int n_needle_texts = 1;
+  int n_layers_together = 0;  // 0: as many as make kGroupsMax groups
+  int n_threads = 0;
+  double budget = 0;                            // of mean KL divergence
+  std::vector<std::string> probe_command = {};  // runs answer_as_probe() in another process
+  std::vector<std::string> arm_command = {};    // runs quality::answer_as_arm() there
+};
+
+// Where f16 is slow at depth, a deeper trial of it takes longer than all the rest.
+inline constexpr std::array<int, 2> kDefaultDepths = {512, 1024};
+
+// From 0 to 1, with what is done now.
+using OnStage = std::function<void(double done, std::string_view what)>;
+
+[[nodiscard]] Result<Evidence> calibrate(const Options& options, const OnStage& on_stage);
+
+// What speaks against a scheme; empty: nothing. With `trial` filled from what was found.
+[[nodiscard]] std::string objection_to(const quality::ArmResult& found,
+                                       const quality::ArmResult& f16, double budget, Trial& trial);
+
+}  // namespace slipstream::calibrate

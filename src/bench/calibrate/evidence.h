@@ -1,0 +1,70 @@
+// Evidence: what was measured of a model, and which KV scheme it led to. Divergences are means
+// against f16 (bench/quality/divergence.h).
+//
+// Threads: immutable. Errors: none.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/calibrate/width_choice.h"
+
+namespace slipstream::calibrate {
+
+// All layers alike.
+struct SchemeEvidence {
+  std::string kv;
+  double kl = 0;
+  double same_top = 1;  // a share
+};
+
+// Whether 4-bit keys hold only because the codec takes their offset away. Stock's q4_0, which
+// leaves it in, shows what they would be without: the centre is taken from the first rows of a
+// text, and an offset that moves later is not followed.
+struct KeyOffset {
+  double kl_with_centre = 0;     // 4-bit keys of ours, values f16
+  double kl_without_centre = 0;  // q4_0 keys, values f16
+  bool is_large = false;
+};
+// Past this ratio keys keep 8 bits. With values in 4 bits too, q4_0 is 0.8 to 1.5 times as far from
+// f16 as turbo4 on models without an offset, and 34 times on the one with (docs/quality.md).
+inline constexpr double kLargeOffsetRatio = 10;
+
+// What the probe measured (probe.h).
+struct ProbeResult {
+  int depth = 0;
+  int n_chunks = 0;
+  int n_tokens = 0;            // that counted
+  SchemeEvidence finest = {};  // turbo8, which the widths of groups are measured beside
+  std::vector<SchemeEvidence> schemes = {};
+  KeyOffset key_offset = {};
+  std::vector<LayerGroup> groups = {};
+};
+
+// A scheme tried as a whole, as eval does.
+struct Trial {
+  std::string kv;
+  double kl_expected = 0;  // by adding up
+  double kl = 0;           // of the worst depth
+  double same_top = 1;     // of the worst depth
+  int n_needles = 0;       // that f16 finds
+  int n_needles_found = 0;
+  std::string objection = {};  // why it was not taken; empty: it was
+};
+
+struct Evidence {
+  std::string chosen;       // the scheme
+  std::string reason = {};  // why no smaller one, in a sentence
+  double budget = 0;
+  double bytes_per_token = 0;
+  double bytes_per_token_f16 = 0;
+  double bytes_per_token_turbo8v4 = 0;
+  std::vector<ChosenGroup> groups = {};  // of the chosen scheme
+  ProbeResult probe = {};
+  std::vector<int> depths = {};    // of the trials
+  std::vector<Trial> trials = {};  // the last one is what was chosen
+  std::vector<std::string> notes = {};
+  double seconds = 0;
+};
+
+}  // namespace slipstream::calibrate

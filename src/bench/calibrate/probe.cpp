@@ -1,0 +1,219 @@
+#include "bench/calibrate/probe.h"
+
+#include <llama.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/format.h"
+#include "bench/calibrate/evidence_json.h"
+#include "bench/quality/divergence_pass.h"
+#include "bench/quality/plain_text.h"
+#include "engine/memory/memory_forecast.h"
+#include "engine/sampling/vocabulary.h"
+
+namespace slipstream::calibrate {
+namespace {
+
+constexpr int kStepTokens = 512;
+// "turbo0v0" is f16 on the plugin's device.
+constexpr const char* kPlain = "turbo0v0";
+constexpr const char* kFinest = "turbo8";
+// What people name: --kv refuses those that turn out to be broken.
+constexpr std::array kNamed = {"turbo8v4", "turbo4", "turbo3", "turbo2", "q8_0", "q4_0"};
+constexpr std::array kWidths = {4, 3, 2};
+constexpr const char* kKeysWithCentre = "turbo4v0";
+constexpr const char* kKeysWithoutCentre = "q4_0/f16";
+
+using quality::DivergenceFigures;
+using quality::Tokens;
+
+class Probe {
+ public:
+  Probe(const ProbeTask& task, const bench::OnProgress& on_progress)
+      : task_(task), on_progress_(on_progress) {}
+
+  Result<ProbeResult> run() {
+    for (const auto step :
+         {&Probe::read_layers, &Probe::open, &Probe::record_f16, &Probe::measure_named,
+          &Probe::look_for_offset, &Probe::measure_groups}) {
+      if (const Result<void> done = (this->*step)(); !done) return std::unexpected(done.error());
+    }
+    return std::move(result_);
+  }
+
+ private:
+  Result<void> read_layers() {
+    load_backends();
+    Result<ModelProfile> profile = read_profile(task_.model);
+    if (!profile) return std::unexpected(profile.error());
+    geometry_ = std::move(profile->geometry);
+    result_.groups = group_layers(geometry_, task_.n_layers_together);
+    if (result_.groups.empty()) {
+      return fail(Code::kUnsupported,
+                  "no layer of this model can be compressed: it has nothing to calibrate");
+    }
+    if (geometry_.n_ctx_train > 0 && task_.depth > geometry_.n_ctx_train) {
+      return fail(Code::kInvalidArgument,
+                  format_text("the model was trained for {} tokens: --depth {} is past them",
+                              geometry_.n_ctx_train, task_.depth));
+    }
+    return {};
+  }
+
+  // In a turbo scheme, which lets change_kv() have any other.
+  Result<void> open() {
+    Result<Model> model = Model::load({.path = task_.model,
+                                       .kv = kPlain,
+                                       .plugin = task_.plugin,
+                                       .n_cells = task_.depth,
+                                       .n_step_tokens_max = kStepTokens,
+                                       .n_outputs_max = kStepTokens,
+                                       .n_threads = task_.n_threads,
+                                       .on_progress = {}});
+    if (!model) return std::unexpected(model.error());
+    const Result<std::string> text = quality::text_or_ours(task_.text);
+    if (!text) return std::unexpected(text.error());
+    const Result<Vocabulary> vocabulary = Vocabulary::create(model->model());
+    if (!vocabulary) return std::unexpected(vocabulary.error());
+    const Result<Tokens> tokens = vocabulary->tokenize(*text, true, false);
+    if (!tokens) return std::unexpected(tokens.error());
+    std::optional<Token> begin;
+    if (llama_vocab_get_add_bos(model->vocab())) begin = vocabulary->bos();
+    Result<std::vector<Tokens>> chunks = quality::cut(*tokens, task_.depth, task_.n_chunks, begin);
+    if (!chunks) return std::unexpected(chunks.error());
+    chunks_ = std::move(*chunks);
+    result_.depth = task_.depth;
+    result_.n_chunks = static_cast<int>(chunks_.size());
+    model_ = std::make_unique<Model>(std::move(*model));
+    return {};
+  }
+
+  Result<void> record_f16() {
+    const Result<double> perplexity = quality::record_base(
+        *model_, chunks_, kStepTokens, base_path(), [this](double done) { tell(done); });
+    if (!perplexity) return std::unexpected(perplexity.error());
+    ++n_passes_;
+    return {};
+  }
+
+  Result<DivergenceFigures> pass(const std::string& kv) {
+    if (const Result<void> changed = model_->change_kv(kv); !changed) {
+      return std::unexpected(changed.error());
+    }
+    Result<DivergenceFigures> figures = quality::measure(*model_, chunks_, kStepTokens, base_path(),
+                                                         [this](double done) { tell(done); });
+    ++n_passes_;
+    return figures;
+  }
+
+  Result<void> measure_named() {
+    const Result<DivergenceFigures> finest = pass(kFinest);
+    if (!finest) return std::unexpected(finest.error());
+    result_.n_tokens = finest->n_tokens;
+    result_.finest = {.kv = kFinest, .kl = finest->kl_mean, .same_top = finest->same_top};
+    for (const char* kv : kNamed) {
+      const Result<DivergenceFigures> figures = pass(kv);
+      if (!figures) return std::unexpected(figures.error());
+      result_.schemes.push_back({.kv = kv, .kl = figures->kl_mean, .same_top = figures->same_top});
+    }
+    return {};
+  }
+
+  Result<void> look_for_offset() {
+    const Result<DivergenceFigures> with = pass(kKeysWithCentre);
+    if (!with) return std::unexpected(with.error());
+    const Result<DivergenceFigures> without = pass(kKeysWithoutCentre);
+    if (!without) return std::unexpected(without.error());
+    result_.key_offset = {
+        .kl_with_centre = with->kl_mean,
+        .kl_without_centre = without->kl_mean,
+        .is_large = without->kl_mean > kLargeOffsetRatio * std::max(with->kl_mean, 0.0)};
+    return {};
+  }
+
+  Result<void> measure_groups() {
+    for (LayerGroup& group : result_.groups) {
+      for (const bool is_key : {true, false}) {
+        if (const auto measured = measure_side(group, is_key); !measured) return measured;
+      }
+    }
+    return {};
+  }
+
+  Result<void> measure_side(LayerGroup& group, bool is_key) {
+    std::vector<WidthOption>& options = is_key ? group.keys : group.values;
+    options.front().bytes_per_token = bytes_of(group, is_key, 8);
+    if (is_key && result_.key_offset.is_large) return {};
+    for (const int bits : kWidths) {
+      if (options.back().kl > task_.budget) break;  // fewer bits cost more
+      const Result<DivergenceFigures> figures =
+          pass(with_group(kFinest, group, one_side(is_key, bits, 8)));
+      if (!figures) return std::unexpected(figures.error());
+      options.push_back({.bits = bits,
+                         .kl = std::max(0.0, figures->kl_mean - result_.finest.kl),
+                         .bytes_per_token = bytes_of(group, is_key, bits)});
+    }
+    return {};
+  }
+
+  static KvBits one_side(bool is_key, int bits, int of_the_other) {
+    return is_key ? KvBits{.keys = bits, .values = of_the_other}
+                  : KvBits{.keys = of_the_other, .values = bits};
+  }
+
+  static std::string with_group(std::string_view rest, const LayerGroup& group, KvBits bits) {
+    return format_text("{},{}-{}={}", rest, group.first_layer, group.last_layer, scheme_of(bits));
+  }
+
+  // What the keys, or the values, of a group take: its f16, less what coding them saves.
+  [[nodiscard]] double bytes_of(const LayerGroup& group, bool is_key, int bits) const {
+    const auto bytes = [this](const std::string& kv) {
+      const Result<KvScheme> scheme = parse_kv_scheme(kv);
+      return scheme ? bytes_per_token(geometry_, *scheme) : 0.0;
+    };
+    double f16 = 0;
+    for (const AttentionLayer& layer : geometry_.attention) {
+      if (layer.layer < group.first_layer || layer.layer > group.last_layer) continue;
+      if (!can_compress(layer)) continue;
+      f16 += 2.0 * static_cast<double>(is_key ? layer.key_channels : layer.value_channels);
+    }
+    return f16 + bytes(with_group(kPlain, group, one_side(is_key, bits, 0))) - bytes(kPlain);
+  }
+
+  void tell(double part) const {
+    const double n_all =
+        1 + 1 + kNamed.size() + 2 + static_cast<double>(2 * kWidths.size() * result_.groups.size());
+    on_progress_((n_passes_ + part) / n_all);
+  }
+
+  [[nodiscard]] std::string base_path() const { return task_.directory + "/probe-base"; }
+
+  const ProbeTask& task_;
+  const bench::OnProgress& on_progress_;
+  ModelGeometry geometry_;
+  std::vector<Tokens> chunks_;
+  std::unique_ptr<Model> model_;
+  double n_passes_ = 0;
+  ProbeResult result_;
+};
+
+}  // namespace
+
+Result<ProbeResult> probe(const ProbeTask& task, const bench::OnProgress& on_progress) {
+  return Probe(task, on_progress).run();
+}
+
+int answer_as_probe() {
+  return bench::answer_parent([](const nlohmann::json& task,
+                                 const bench::OnProgress& on_progress) -> Result<nlohmann::json> {
+    const Result<ProbeResult> result = probe(task.get<ProbeTask>(), on_progress);
+    if (!result) return std::unexpected(result.error());
+    return nlohmann::json(*result);
+  });
+}
+
+}  // namespace slipstream::calibrate

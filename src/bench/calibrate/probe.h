@@ -1,0 +1,49 @@
+// The probe: how far a model goes from f16 when keys or values of some of its layers have fewer
+// bits. One process, one load of the weights, and a new context for each scheme.
+//
+// Layers are taken together in at most kGroupsMax groups unless the task says otherwise, so that
+// many layers take no longer than a few. Widths go down from 4 bits until one costs more than the
+// budget.
+//
+// Threads: probe() by one thread per process. Errors: as of Model::load() and divergence_pass.h;
+//          kInvalidArgument for a depth that model or text do not have; kUnsupported for a model of
+//          which nothing can be compressed.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "bench/calibrate/evidence.h"
+#include "bench/child_task.h"
+#include "engine/memory/model_geometry.h"
+
+namespace slipstream::calibrate {
+
+struct ProbeTask {
+  std::string model = {};
+  std::string plugin = {};
+  std::string text = {};       // a file; empty: plain_text()
+  std::string directory = {};  // for log-probabilities of f16
+  int depth = 512;
+  int n_chunks = 2;
+  int n_layers_together = 0;  // 0: as many as make kGroupsMax groups
+  int n_threads = 0;
+  double budget = 0;
+};
+
+inline constexpr int kGroupsMax = 8;
+
+[[nodiscard]] Result<ProbeResult> probe(const ProbeTask& task,
+                                        const bench::OnProgress& on_progress);
+
+// Layers that can be compressed, in groups of n_together, with the sizes of 8 bits and nothing
+// else.
+[[nodiscard]] std::vector<LayerGroup> group_layers(const ModelGeometry& geometry, int n_together);
+
+// What a token takes in the cache.
+[[nodiscard]] double bytes_per_token(const ModelGeometry& geometry, const KvScheme& scheme);
+
+// The process of a probe (child_task.h). The exit status.
+int answer_as_probe();
+
+}  // namespace slipstream::calibrate

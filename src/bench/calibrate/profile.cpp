@@ -1,0 +1,95 @@
+#include "bench/calibrate/profile.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <span>
+
+#include "base/format.h"
+#include "base/unique_fd.h"
+#include "bench/calibrate/evidence_json.h"
+
+namespace slipstream::calibrate {
+namespace {
+
+using nlohmann::json;
+
+json to_json_object(const Profile& profile) {
+  return {{"format", kProfileFormat},
+          {"slipstream", profile.slipstream},
+          {"model", {{"fingerprint", profile.fingerprint}, {"file", profile.model_file}}},
+          {"created", profile.created},
+          {"llama_cpp", profile.llama_cpp},
+          {"ggml", profile.ggml},
+          {"machine", profile.machine},
+          {"evidence", profile.evidence}};
+}
+
+Profile from_json_object(const json& object) {
+  return {.slipstream = object.at("slipstream"),
+          .fingerprint = object.at("model").at("fingerprint"),
+          .model_file = object.at("model").at("file"),
+          .created = object.at("created"),
+          .llama_cpp = object.at("llama_cpp"),
+          .ggml = object.at("ggml"),
+          .machine = object.at("machine"),
+          .evidence = object.at("evidence").get<Evidence>()};
+}
+
+std::unexpected<Error> damaged(const std::filesystem::path& path, std::string_view what) {
+  return fail(Code::kCorrupt, format_text("{} is damaged ({}): calibrate again, or remove it",
+                                          path.string(), what));
+}
+
+}  // namespace
+
+Result<void> write_profile(const Profile& profile, const std::filesystem::path& path) {
+  std::error_code error;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  const std::string unfinished = format_text("{}.{}", path.string(), getpid());
+  const std::string text = to_json_object(profile).dump(1) + "\n";
+  {
+    const Result<UniqueFd> file = open_file(unfinished, O_WRONLY | O_CREAT | O_TRUNC);
+    if (!file) return std::unexpected(file.error());
+    if (Result<void> written = write_exactly(file->get(), std::as_bytes(std::span(text)));
+        !written) {
+      std::filesystem::remove(unfinished, error);
+      return written;
+    }
+  }
+  std::filesystem::rename(unfinished, path, error);
+  if (!error) return {};
+  return fail_errno(error.value(), format_text("cannot write {}", path.string()));
+}
+
+Result<Profile> load_profile(const std::filesystem::path& path, std::string_view fingerprint,
+                             std::string_view slipstream) {
+  const Result<std::string> text = read_small_file(path.string());
+  if (!text) return std::unexpected(text.error());
+  Profile profile;
+  try {
+    const json object = json::parse(*text);
+    const int format = object.at("format");
+    const std::string version = object.at("slipstream");
+    if (format != kProfileFormat || version != slipstream) {
+      return fail(Code::kUnsupported,
+                  format_text("{} is of slipstream {} (format {}), this is {} (format {}): "
+                              "calibrate again",
+                              path.string(), version, format, slipstream, kProfileFormat));
+    }
+    profile = from_json_object(object);
+  } catch (const json::exception& error) {
+    return damaged(path, error.what());
+  }
+  if (profile.fingerprint != fingerprint) {
+    return fail(Code::kInvalidArgument,
+                format_text("{} is of another model ({}): calibrate this one", path.string(),
+                            profile.model_file));
+  }
+  if (const Result<KvScheme> scheme = parse_kv_scheme(profile.evidence.chosen); !scheme) {
+    return damaged(path, scheme.error().message);
+  }
+  return profile;
+}
+
+}  // namespace slipstream::calibrate

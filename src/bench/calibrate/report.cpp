@@ -1,0 +1,78 @@
+#include "bench/calibrate/report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "bench/report/text_table.h"
+
+namespace slipstream::calibrate {
+namespace {
+
+std::string layers_text(int first, int last) {
+  return first == last ? std::to_string(first) : format_text("{}-{}", first, last);
+}
+
+// How much of the budget a group takes.
+std::string share_bar(double kl, double budget) {
+  constexpr double kWidth = 20;
+  const double share = budget > 0 ? std::clamp(kl / budget, 0.0, 1.0) : 0;
+  return std::string(static_cast<std::size_t>(std::ceil(share * kWidth)), '#');
+}
+
+// What fewer bits would cost: "0.0004", "-" where that was not measured.
+std::string kl_text(const std::vector<WidthOption>& options, int bits) {
+  const auto found = std::ranges::find(options, bits, &WidthOption::bits);
+  return found == options.end() ? "-" : format_text("{:.5f}", found->kl);
+}
+
+std::string layer_table(const Evidence& evidence) {
+  bench::TextTable table({"layers", "K bits", "V bits", "KL", "K at 4", "K at 3", "K at 2",
+                          "V at 4", "V at 3", "V at 2", "share of the budget"});
+  for (std::size_t i = 0; i < evidence.probe.groups.size(); ++i) {
+    const LayerGroup& group = evidence.probe.groups[i];
+    const bool is_chosen = i < evidence.groups.size();  // not where f16 is
+    const ChosenGroup chosen = is_chosen ? evidence.groups[i] : ChosenGroup{};
+    table.add({layers_text(group.first_layer, group.last_layer),
+               is_chosen ? std::to_string(chosen.bits.keys) : "16",
+               is_chosen ? std::to_string(chosen.bits.values) : "16",
+               format_text("{:.5f}", chosen.kl), kl_text(group.keys, 4), kl_text(group.keys, 3),
+               kl_text(group.keys, 2), kl_text(group.values, 4), kl_text(group.values, 3),
+               kl_text(group.values, 2), share_bar(chosen.kl, evidence.budget)});
+  }
+  return table.plain();
+}
+
+std::string trial_table(const Evidence& evidence) {
+  bench::TextTable table({"tried", "KL expected", "KL", "same top-1", "needles", ""});
+  for (const Trial& trial : evidence.trials) {
+    const bool is_taken = trial.kv == evidence.chosen && trial.objection.empty();
+    table.add({trial.kv, format_text("{:.4f}", trial.kl_expected), format_text("{:.4f}", trial.kl),
+               format_text("{:.1f} %", 100 * trial.same_top),
+               format_text("{} of {}", trial.n_needles_found, trial.n_needles),
+               is_taken ? "taken" : trial.objection});
+  }
+  return table.plain();
+}
+
+}  // namespace
+
+std::string report_for_terminal(const Evidence& evidence) {
+  std::string text = format_text(
+      "What fewer bits cost: mean KL divergence from f16, other layers at 8 bits ({} tokens at "
+      "depth "
+      "{})\n{}\n",
+      evidence.probe.n_tokens, evidence.probe.depth, layer_table(evidence));
+  text += format_text("{}\n", trial_table(evidence));
+  text += format_text(
+      "{}: {:.0f} bytes per token; f16 takes {:.0f} ({:.2f} times as many), turbo8v4 "
+      "{:.0f} ({:.2f} times)\n",
+      evidence.chosen, evidence.bytes_per_token, evidence.bytes_per_token_f16,
+      evidence.bytes_per_token_f16 / evidence.bytes_per_token, evidence.bytes_per_token_turbo8v4,
+      evidence.bytes_per_token_turbo8v4 / evidence.bytes_per_token);
+  text += format_text("Why: {}\n", evidence.reason);
+  for (const std::string& note : evidence.notes) text += format_text("Note: {}\n", note);
+  return text;
+}
+
+}  // namespace slipstream::calibrate
