@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/format.h"
+#include "base/log.h"
+#include "cli/kv_profile.h"
 #include "cli/plugin_path.h"
 #include "engine/memory/kv_choice.h"
 #include "engine/model.h"
@@ -13,11 +17,58 @@ namespace {
 
 constexpr std::int64_t kDefaultContext = 8192;
 
-Result<KvChoice> choose_or_check(const ModelProfile& profile, std::string_view kv,
+// A wish, and what calibration found out about the model, if it was calibrated.
+struct InformedWish {
+  std::string_view scheme;
+  std::optional<KvFindings> findings = {};
+  [[nodiscard]] const KvFindings* found() const { return findings ? &*findings : nullptr; }
+};
+
+// The schemes that auto may fall back to and that the evidence is against.
+std::vector<std::string> broken_ones(const calibrate::Evidence& evidence) {
+  std::vector<std::string> broken;
+  for (const std::string_view name : kv_scheme_names()) {
+    const Result<KvScheme> scheme = parse_kv_scheme(name);
+    if (scheme && calibrate::why_broken(evidence, *scheme)) broken.emplace_back(name);
+  }
+  return broken;
+}
+
+Result<InformedWish> inform(const std::filesystem::path& model, const KvWish& wish) {
+  InformedWish informed{.scheme = wish.scheme};
+  const std::optional<calibrate::Profile> profile = find_kv_profile(model, wish.profile);
+  if (!profile) return informed;
+  if (wish.scheme == "auto") {
+    const Result<KvScheme> chosen = parse_kv_scheme(profile->evidence.chosen);
+    if (!chosen) return std::unexpected(chosen.error());
+    informed.findings = {.chosen = *chosen, .broken = broken_ones(profile->evidence)};
+    return informed;
+  }
+  const Result<KvScheme> scheme = parse_kv_scheme(wish.scheme);
+  if (!scheme) return std::unexpected(scheme.error());
+  const std::optional<std::string> broken = calibrate::why_broken(profile->evidence, *scheme);
+  if (broken && !wish.is_forced) {
+    return fail(Code::kInvalidArgument,
+                format_text("{}: say --kv auto for {}, which it chose, or --kv-force to use {} "
+                            "all the same",
+                            *broken, profile->evidence.chosen, wish.scheme));
+  }
+  return informed;
+}
+
+void log_choice(const std::filesystem::path& model, const InformedWish& wish,
+                std::string_view scheme) {
+  if (!wish.findings) return;
+  log::info("kv.calibrated", {{"model", model.filename().string()},
+                              {"calibrated", wish.findings->chosen.name()},
+                              {"kv", scheme}});
+}
+
+Result<KvChoice> choose_or_check(const ModelProfile& profile, const InformedWish& kv,
                                  const ContextShape& shape, std::uint64_t available_bytes,
                                  bool has_plugin) {
-  if (kv == "auto") return choose(profile, available_bytes, shape, has_plugin);
-  const Result<KvScheme> scheme = parse_kv_scheme(kv);
+  if (kv.scheme == "auto") return choose(profile, available_bytes, shape, has_plugin, kv.found());
+  const Result<KvScheme> scheme = parse_kv_scheme(kv.scheme);
   if (!scheme) return std::unexpected(scheme.error());
   return check_fits(profile, *scheme, available_bytes, shape, has_plugin);
 }
@@ -34,7 +85,7 @@ constexpr double kCacheShare = 0.9;
 
 // A plan in which experts stay in the file; none if they need not.
 Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
-                                             std::string_view kv, ContextShape shape,
+                                             const InformedWish& kv, ContextShape shape,
                                              std::uint64_t available_bytes,
                                              const ExpertWish& wish) {
   const Result<ModelProfile> streamed = read_profile(model, /*streams_experts=*/true);
@@ -73,12 +124,15 @@ Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
 
 }  // namespace
 
-Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv, ContextShape shape,
+Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, ContextShape shape,
                        std::uint64_t available_bytes, const ExpertWish& experts) {
   const Result<std::filesystem::path> plugin = find_turbo_plugin();
-  const bool wants_plugin = kv.starts_with("turbo") || experts.streams;
+  const bool wants_plugin = wish.scheme.starts_with("turbo") || experts.streams;
   if (wants_plugin && !plugin) return std::unexpected(plugin.error());
 
+  const Result<InformedWish> informed = inform(model, wish);
+  if (!informed) return std::unexpected(informed.error());
+  const InformedWish& kv = *informed;
   load_backends();
   if (experts.streams) {
     Result<std::optional<KvPlan>> streaming =
@@ -86,6 +140,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv, 
     if (!streaming) return std::unexpected(streaming.error());
     if (*streaming) {
       (*streaming)->plugin = *plugin;
+      log_choice(model, kv, (*streaming)->scheme);
       return std::move(**streaming);
     }
   }
@@ -105,13 +160,16 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv, 
             .total_bytes = needed_bytes(choice->forecast)};
   } else if (profile.error().code == Code::kUnsupported) {
     // An architecture that libllama may know and the forecast does not.
-    plan = {.scheme = std::string(kv == "auto" ? (plugin ? "turbo8v4" : "f16") : kv),
+    plan = {.scheme = wish.scheme != "auto" ? wish.scheme
+                      : plugin              ? "turbo8v4"
+                                            : "f16",
             .plugin = {},
             .experts = {},
             .n_context = static_cast<int>(shape.n_ctx > 0 ? shape.n_ctx : kDefaultContext)};
   } else {
     return std::unexpected(profile.error());
   }
+  log_choice(model, kv, plan.scheme);
   if (plan.scheme.starts_with("turbo")) plan.plugin = *plugin;
   return plan;
 }

@@ -3,7 +3,7 @@
 //
 // Threads: thread-safe. Errors: kNotFound when a turbo... scheme or streamed experts are asked for
 // and the plugin is not there; kOutOfMemory with what would fit; kInvalidArgument when experts are
-// to be streamed of a model that has none.
+// to be streamed of a model that has none, and for a scheme that calibration found broken.
 #pragma once
 
 #include <filesystem>
@@ -16,6 +16,11 @@
 namespace slipstream {
 
 // What a user asks for.
+struct KvWish {
+  std::string scheme = "auto";
+  std::string profile = {};  // of a calibration; empty: the model's, if there is one
+  bool is_forced = false;    // even a scheme that calibration found broken
+};
 struct ExpertWish {
   bool streams = false;           // if they do not fit into memory
   std::uint64_t cache_bytes = 0;  // for those in use; 0: what is left
@@ -32,8 +37,8 @@ struct KvPlan {
   std::uint64_t total_bytes = 0;
 };
 
-// kv: "auto" or a scheme. shape.n_ctx: 0 for the default. available_bytes: for weights and all.
-[[nodiscard]] Result<KvPlan> plan_kv(const std::filesystem::path& model, std::string_view kv,
+// shape.n_ctx: 0 for the default. available_bytes: for weights and all.
+[[nodiscard]] Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& kv,
                                      ContextShape shape, std::uint64_t available_bytes,
                                      const ExpertWish& experts);
 

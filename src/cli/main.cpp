@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/server_load.h"
+#include "cli/calibrate/calibrate.h"
 #include "cli/chat/chat.h"
 #include "cli/doctor/doctor.h"
 #include "cli/eval/eval.h"
@@ -44,7 +45,8 @@ constexpr const char* kFooter =
     "  slipstream bench MODEL.gguf     how fast is each KV scheme here, against stock llama.cpp?\n"
     "  slipstream pull org/repo:Q4_K_M a model of huggingface.co; from then on org/repo:Q4_K_M is "
     "a MODEL\n"
-    "  slipstream eval MODEL.gguf --kv turbo4,q4_0   how close to f16?\n";
+    "  slipstream eval MODEL.gguf --kv turbo4,q4_0   how close to f16?\n"
+    "  slipstream calibrate MODEL.gguf the smallest KV scheme it bears; --kv auto takes that\n";
 
 CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   CLI::App* run = app.add_subcommand(
@@ -198,7 +200,9 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
                                        "against stock llama.cpp in the same "
                                        "run; goes on where it was interrupted");
   CLI::Option* model = bench->add_option("model", options.model, "A GGUF file")->type_name("MODEL");
-  bench->add_option("--kv", options.kv, "The schemes; f16 is always measured, for comparison")
+  bench
+      ->add_option("--kv", options.kv,
+                   "The schemes, or auto; f16 is always measured, for comparison")
       ->delimiter(',')
       ->capture_default_str();
   bench
@@ -308,6 +312,7 @@ int run(int argc, char** argv) {
   const CLI::App* rm_command = add_rm(app, rm_options);
   const slipstream::eval::Command eval(app);
   const slipstream::chat::Command chat(app);
+  const slipstream::calibrate::Command calibrate(app);
 
   try {
     app.parse(argc, argv);
@@ -325,6 +330,7 @@ int run(int argc, char** argv) {
   if (rm_command->parsed()) return slipstream::rm::run(rm_options);
   if (const auto status = eval.run()) return *status;
   if (const auto status = chat.run()) return *status;
+  if (const auto status = calibrate.run()) return *status;
   std::fputs(app.help().c_str(), stderr);
   return kUsageError;
 }

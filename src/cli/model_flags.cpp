@@ -4,12 +4,18 @@
 
 namespace slipstream {
 
-void add_model_options(CLI::App& command, std::string& kv, int& n_context, int& n_threads) {
+void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_threads) {
   command
-      .add_option("--kv", kv,
+      .add_option("--kv", kv.scheme,
                   "How the KV cache is kept: turbo8v4, turbo8, turbo4, turbo3, f16, q8_0, q4_0, or "
-                  "auto, which takes what fits in memory")
+                  "auto, which takes what calibrate chose, or else what fits in memory")
       ->capture_default_str();
+  command
+      .add_option("--kv-profile", kv.profile,
+                  "What calibrate found out about the model (default: where it writes that)")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE");
+  command.add_flag("--kv-force", kv.is_forced, "Use --kv even if calibrate found it broken");
   command
       .add_option("-c,--ctx", n_context,
                   "Tokens of all prompts and answers together (0: the model's own, at most 8192)")

@@ -14,7 +14,7 @@ class App;
 
 namespace slipstream {
 
-void add_model_options(CLI::App& command, std::string& kv, int& n_context, int& n_threads);
+void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_threads);
 void add_expert_options(CLI::App& command, ExpertWish& experts);
 void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes);
 

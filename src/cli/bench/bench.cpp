@@ -10,12 +10,14 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/memory_info.h"
 #include "bench/quality/plain_text.h"
 #include "bench/report/speed_report.h"
 #include "bench/report/speed_table.h"
 #include "bench/speed/cell_json.h"
 #include "bench/speed/cell_run.h"
 #include "bench/speed/run_matrix.h"
+#include "cli/kv_choice.h"
 #include "cli/plugin_path.h"
 #include "cli/progress.h"
 #include "cli/run_facts.h"
@@ -41,21 +43,38 @@ Result<int> parse_depth(std::string_view text) {
   return static_cast<int>(depth);
 }
 
+// What --kv auto is for the model, with a context for the deepest cell.
+Result<std::string> resolve_auto(const Options& options, const Matrix& matrix) {
+  const Result<std::uint64_t> available = available_memory();
+  if (!available) return std::unexpected(available.error());
+  const int n_sequences = std::ranges::max(matrix.n_sequences);
+  const int n_each = std::ranges::max(matrix.depths) + options.n_prompt + options.n_tokens;
+  Result<KvPlan> plan = plan_kv(
+      options.model, {},
+      {.n_ctx = static_cast<std::int64_t>(n_each) * n_sequences, .n_sequences_max = n_sequences},
+      *available, {});
+  if (!plan) return std::unexpected(plan.error());
+  return std::move(plan->scheme);
+}
+
 Result<Matrix> read_matrix(const Options& options) {
   Matrix matrix{.kv = {"f16"},
                 .depths = {},
                 .n_sequences = options.n_sequences,
                 .n_repeats = options.n_repeats};
-  for (const std::string& kv : options.kv) {
-    if (const Result<KvScheme> scheme = parse_kv_scheme(kv); !scheme) {
-      return std::unexpected(scheme.error());
-    }
-    if (!std::ranges::contains(matrix.kv, kv)) matrix.kv.push_back(kv);
-  }
   for (const std::string& text : options.depths) {
     const Result<int> depth = parse_depth(text);
     if (!depth) return std::unexpected(depth.error());
     if (!std::ranges::contains(matrix.depths, *depth)) matrix.depths.push_back(*depth);
+  }
+  for (const std::string& asked : options.kv) {
+    const Result<std::string> kv =
+        asked == "auto" ? resolve_auto(options, matrix) : Result<std::string>(asked);
+    if (!kv) return std::unexpected(kv.error());
+    if (const Result<KvScheme> scheme = parse_kv_scheme(*kv); !scheme) {
+      return std::unexpected(scheme.error());
+    }
+    if (!std::ranges::contains(matrix.kv, *kv)) matrix.kv.push_back(*kv);
   }
   return matrix;
 }

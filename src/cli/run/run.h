@@ -14,7 +14,7 @@ struct Options {
   std::string model;
   std::string prompt;
   std::string prompt_file;  // instead of prompt; "-": standard input
-  std::string kv = "auto";
+  KvWish kv;
   ExpertWish experts;
   int n_context = 0;  // 0: the default
   int n_tokens_max = 256;

@@ -19,7 +19,7 @@ struct Options {
   int idle_seconds_max = 0;            // after which a model is unloaded; 0: when room is needed
   std::string host = "127.0.0.1";
   std::uint16_t port = 8080;
-  std::string kv = "auto";
+  KvWish kv;
   ExpertWish experts;
   int n_context = 0;  // 0: the default
   int n_parallel = 8;

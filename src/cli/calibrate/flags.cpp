@@ -1,0 +1,66 @@
+#include <CLI/CLI.hpp>
+
+#include "bench/calibrate/probe.h"
+#include "cli/calibrate/calibrate.h"
+
+namespace slipstream::calibrate {
+
+Command::Command(CLI::App& app) {
+  Options& work = options_.work;
+  calibrate_ = app.add_subcommand("calibrate",
+                                  "Find the smallest KV scheme that a model bears, for --kv auto");
+  calibrate_
+      ->add_option("model", work.model, "A GGUF file, or org/repo:quant of one that is installed")
+      ->required()
+      ->type_name("MODEL");
+  calibrate_
+      ->add_option("--budget", work.budget,
+                   "Mean KL divergence from f16 that the scheme may have, in nats; the default is "
+                   "what eval calls fine")
+      ->check(CLI::Range(1e-6, 10.0))
+      ->capture_default_str();
+  calibrate_->add_option("--text", work.text, "What the model reads (default: built in)")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE");
+  calibrate_
+      ->add_option(
+          "--depth", work.depths,
+          "Tokens of a chunk, and of a text with needles; layers are measured at the first "
+          "(default: 512,1024, as far as the model goes)")
+      ->delimiter(',')
+      ->check(CLI::Range(16, 1 << 20));
+  calibrate_->add_option("--chunks", work.n_chunks, "Chunks of the text at each depth, at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  calibrate_
+      ->add_option("--needle-texts", work.n_needle_texts,
+                   "Texts with needles of each kind at each depth and position")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  calibrate_
+      ->add_option("--layers-together", work.n_layers_together,
+                   "Layers that are measured together and get the same bits (0: as many as make 8 "
+                   "groups)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  calibrate_->add_option("-t,--threads", work.n_threads, "Threads (0: one per core)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  calibrate_
+      ->add_option("--out", options_.out,
+                   "Where the profile goes (default: where --kv auto looks for it)")
+      ->type_name("FILE");
+  calibrate_
+      ->add_option("--plugin", work.plugin, "Another libggml-turbo.so than this program's own")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE");
+  probe_ = app.add_subcommand("calibrate-probe", "")->group("");  // an empty group hides it
+}
+
+std::optional<int> Command::run() const {
+  if (calibrate_->parsed()) return calibrate::run(options_);
+  if (probe_->parsed()) return answer_as_probe();
+  return std::nullopt;
+}
+
+}  // namespace slipstream::calibrate
