@@ -102,7 +102,23 @@ asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string asked,
   }
 }
 
+// Who has just been answered may come sooner than what answered lets go of the model.
+void ModelPool::wait_while_held(std::string_view name) {
+  constexpr std::chrono::seconds kPatience{1};
+  constexpr std::chrono::milliseconds kLookAgain{10};
+  const Clock::time_point end = Clock::now() + kPatience;
+  while (Clock::now() < end) {
+    {
+      const MutexLock lock(mutex_);
+      const Entry* entry = find(name);
+      if (entry == nullptr || entry->model.is_pinned || entry->loaded.use_count() <= 1) return;
+    }
+    std::this_thread::sleep_for(kLookAgain);
+  }
+}
+
 ApiResult<void> ModelPool::unload(std::string_view name) {
+  wait_while_held(name);
   Held unloaded;  // destroyed without the lock: it takes a while
   const MutexLock lock(mutex_);
   Entry* entry = find(name);

@@ -56,7 +56,8 @@ class ModelPool {
   using Held = std::shared_ptr<ServedModel>;
   // Waits while it is loaded.
   boost::asio::awaitable<ApiResult<Held>> get(std::string name, HttpExchange& exchange);
-  // Waits while it is destroyed. One that is not loaded is none to unload, and that is fine.
+  // Waits while it is destroyed, and for a moment until it is idle. One that is not loaded is none
+  // to unload, and that is fine.
   [[nodiscard]] ApiResult<void> unload(std::string_view name);
   [[nodiscard]] ModelLibrary* library() const { return library_.get(); }
 
@@ -89,6 +90,7 @@ class ModelPool {
   void run(const std::stop_token& stop);
   void wait_for_work(const std::stop_token& stop);
   void unload_idle();
+  void wait_while_held(std::string_view name);
   void load(Entry& entry, const std::stop_token& stop);
   [[nodiscard]] Result<void> make_room(const Entry& entry);
   void settle(Entry& entry, Result<std::unique_ptr<ServedModel>> loaded);

@@ -110,9 +110,11 @@ Result<std::string> ChatTemplate::render(const ChatInput& input) const {
 
 // Renders small conversations with words that no template contains, and looks for them.
 void ChatTemplate::find_abilities() {
-  const auto says = [this](Json messages, Json tools, std::string_view text) {
-    // The conversations are tiny: a template that needs more for them is hostile.
-    jinja::Budget budget(std::size_t{1} << 18, std::size_t{16} << 20);
+  const auto end = jinja::Budget::latest_end();
+  const auto says = [this, end](Json messages, Json tools, std::string_view text) {
+    // The conversations are tiny: a template that needs more for them, or longer for all of them
+    // than another for one, is hostile.
+    jinja::Budget budget(std::size_t{1} << 18, std::size_t{16} << 20, end);
     const auto prompt = render_plainly({.messages = std::move(messages),
                                         .tools = std::move(tools),
                                         .add_generation_prompt = false},

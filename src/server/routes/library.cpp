@@ -157,9 +157,11 @@ LibraryRoutes::Answer LibraryRoutes::list(HttpExchange& exchange) {
 LibraryRoutes::Answer LibraryRoutes::load(HttpExchange& exchange, const Json& body) {
   const ApiResult<std::string> name = required_text(body, "name");
   if (!name) co_return std::unexpected(name.error());
-  const ApiResult<ModelPool::Held> model = co_await models_.get(*name, exchange);
+  ApiResult<ModelPool::Held> model = co_await models_.get(*name, exchange);
   if (!model) co_return std::unexpected(model.error());
-  (void)co_await exchange.reply({.body = dump({{"name", (*model)->name}, {"state", "loaded"}})});
+  std::string body_text = dump({{"name", (*model)->name}, {"state", "loaded"}});
+  model->reset();  // not held while the client reads
+  (void)co_await exchange.reply({.body = std::move(body_text)});
   co_return ApiResult<void>();
 }
 

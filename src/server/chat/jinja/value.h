@@ -36,11 +36,16 @@ inline constexpr int kRenderSecondsMax = 10;
 // What a render has used of its limits (limits.h).
 class Budget {
  public:
-  Budget() = default;
-  Budget(std::size_t n_steps_max, std::size_t n_bytes_max)
-      : n_steps_max_(n_steps_max), n_bytes_max_(n_bytes_max) {}
+  using Time = std::chrono::steady_clock::time_point;
+  Budget() : end_(latest_end()) {}
+  Budget(std::size_t n_steps_max, std::size_t n_bytes_max, Time end)
+      : n_steps_max_(n_steps_max), n_bytes_max_(n_bytes_max), end_(end) {}
   Budget(const Budget&) = delete;  // values refer to it
   Budget& operator=(const Budget&) = delete;
+  // Of a render that begins now.
+  [[nodiscard]] static Time latest_end() {
+    return std::chrono::steady_clock::now() + std::chrono::seconds(kRenderSecondsMax);
+  }
 
   void step(std::size_t n = 1);
   void take_bytes(std::size_t n);
@@ -53,8 +58,7 @@ class Budget {
   std::size_t n_steps_ = 0;
   std::size_t n_bytes_ = 0;
   std::size_t next_look_at_clock_ = 0;  // in steps
-  std::chrono::steady_clock::time_point end_ =
-      std::chrono::steady_clock::now() + std::chrono::seconds(kRenderSecondsMax);
+  Time end_;
 };
 
 class Value;
