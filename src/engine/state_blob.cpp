@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <ranges>
 #include <utility>
 
 namespace slipstream {
@@ -178,6 +179,10 @@ Result<StateBlob> StateBlob::parse(std::span<const std::byte> bytes) {
   }
   if (!reader.rest().empty()) return corrupt("it does not end where it should");
   return blob;
+}
+
+std::vector<StateGap> StateBlob::gaps() const {
+  return std::views::transform(gaps_, &PlacedGap::gap) | std::ranges::to<std::vector>();
 }
 
 void StateBlob::spread(std::span<std::byte> state) const {

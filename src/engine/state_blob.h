@@ -65,6 +65,7 @@ class StateBlob {
 
   [[nodiscard]] std::size_t state_bytes() const { return state_bytes_; }
   [[nodiscard]] std::size_t packed_bytes() const { return packed_.size(); }
+  [[nodiscard]] std::vector<StateGap> gaps() const;
   // libllama's state outside the gaps: all of it if there are none.
   [[nodiscard]] std::span<const std::byte> rest() const { return rest_; }
   // Puts rest() around the gaps. What lies in a gap stays as it is.

@@ -172,8 +172,27 @@ class Arm {
         figures.divergence = *measured;
         figures.perplexity = measured->perplexity;
       }
+      if (depth == result_.depths.front()) {
+        if (const auto looked = look_at_rows(figures.rows); !looked) return looked;
+      }
       result_.divergence.push_back(figures);
     }
+    return {};
+  }
+
+  // Of the chunk that was read last.
+  Result<void> look_at_rows(RowFigures& figures) {
+    if (row_bytes(model_->context()) > kRowBytesMax) {
+      result_.notes.push_back(
+          "rows of the cache are not compared: they take more than 1 GiB at "
+          "the first depth");
+      return {};
+    }
+    const std::string path = options_.base_directory + "/rows";
+    if (options_.kv == "f16") return record_rows(model_->context(), path);
+    const Result<RowFigures> found = compare_rows(model_->context(), path);
+    if (!found) return std::unexpected(found.error());
+    figures = *found;
     return {};
   }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "bench/quality/cache_rows.h"
 #include "bench/quality/divergence.h"
 #include "bench/quality/tool_trial.h"
 
@@ -46,6 +47,7 @@ struct DepthFigures {
   int n_chunks = 0;
   double perplexity = 0;
   DivergenceFigures divergence = {};  // of f16: none, all zero
+  RowFigures rows = {};               // at the first depth
 };
 
 struct NeedleAnswer {

@@ -16,7 +16,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DivergenceFigures, n_tokens, kl_mean, kl_mean
                                    kl_90, kl_95, kl_99, kl_99_9, kl_max, same_top, same_top_error,
                                    delta_p_mean, delta_p_mean_error, delta_p_rms, perplexity,
                                    perplexity_base, perplexity_ratio, perplexity_ratio_error)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DepthFigures, depth, n_chunks, perplexity, divergence)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RowFigures, n_rows, error_mean, n_lost, first_lost)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DepthFigures, depth, n_chunks, perplexity, divergence, rows)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NeedleAnswer, kind, depth, position, name, answer, right)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ToolCallOutcome, asked, answer, is_call, right_name, valid,
                                    as_expected)

@@ -8,7 +8,8 @@
 //   schemes     one for each KV scheme, f16 first; a trial that was not made is null:
 //     kv, bits_per_value (heads of 128), error (null: none), verdict (null of f16), reason, seconds, notes
 //     divergence  [depth, n_chunks, perplexity, divergence: members of DivergenceFigures] (null of f16), in
-//                 natural logarithms; shares and probabilities from 0 to 1
+//                 natural logarithms; shares and probabilities from 0 to 1;
+//                 rows: members of RowFigures (cache_rows.h), at the first depth
 //     needles     n, n_right, n_same (as f16's, word for word),
 //                 grid [kind, depth, position, n, n_right, n_same], answers
 //     tool_calls  n, n_calls, n_valid, n_as_expected, n_same, answers

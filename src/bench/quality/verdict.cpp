@@ -20,6 +20,12 @@ Judgement judge_depth(const DepthFigures& figures) {
     }
     return {};
   };
+  if (figures.rows.n_lost >= kLostRun) {
+    return {.verdict = Verdict::kBroken,
+            .reason = format_text("of {} tokens from {} on, a layer's cache has not what was "
+                                  "written to it",
+                                  figures.rows.n_lost, figures.rows.first_lost)};
+  }
   if (std::string reason = past(kBrokenFrom); !reason.empty()) {
     return {.verdict = Verdict::kBroken, .reason = std::move(reason)};
   }

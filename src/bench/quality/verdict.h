@@ -30,6 +30,8 @@ inline constexpr Thresholds kFineUpTo = {.kl_mean = 0.02, .same_top = 0.9};
 // Past one of them a scheme is broken: worse than the worst that works as it should, turbo2 (0.21
 // and 68 % there).
 inline constexpr Thresholds kBrokenFrom = {.kl_mean = 0.25, .same_top = 0.6};
+// As many tokens in a row whose keys or values are lost in a layer are half a tile.
+inline constexpr int kLostRun = 8;
 
 struct Judgement {
   Verdict verdict = Verdict::kFine;

@@ -42,6 +42,16 @@ TEST(Verdict, AFigureThatIsNoNumberIsBroken) {
   EXPECT_EQ(verdict_of(0, std::numeric_limits<double>::quiet_NaN()), Verdict::kBroken);
 }
 
+TEST(Verdict, RowsThatAreLostAreBroken) {
+  DepthFigures figures = at(512, 0.01, 0.95);
+  figures.rows = {.n_rows = 4096, .error_mean = 0.01, .n_lost = kLostRun - 1, .first_lost = 112};
+  EXPECT_EQ(judge(std::vector{figures})->verdict, Verdict::kFine);
+  figures.rows.n_lost = kLostRun;
+  const auto judgement = judge(std::vector{figures});
+  EXPECT_EQ(judgement->verdict, Verdict::kBroken);
+  EXPECT_TRUE(judgement->reason.contains("8 tokens from 112 on")) << judgement->reason;
+}
+
 TEST(Verdict, TheWorstDepthDecides) {
   const auto judgement = judge(std::vector{at(512, 0, 1), at(2048, 0.1, 1), at(4096, 0, 1)});
   ASSERT_TRUE(judgement);
