@@ -39,7 +39,7 @@ ApiResult<Json> parse_json(std::string_view text, const Limits& limits) {
     Json json = Json::parse(text);
     if (!json.is_object()) return refuse("", "the body must be a JSON object");
     return json;
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {  // also out_of_range, of 1e400
     return refuse("", format_text("the body is not JSON: {}", error.what()));
   }
 }
