@@ -199,7 +199,10 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
                                        "Measure the speed of KV schemes by depth and concurrency, "
                                        "against stock llama.cpp in the same "
                                        "run; goes on where it was interrupted");
-  CLI::Option* model = bench->add_option("model", options.model, "A GGUF file")->type_name("MODEL");
+  CLI::Option* model = bench
+                           ->add_option("model", options.model,
+                                        "A GGUF file, or org/repo:quant of one that is installed")
+                           ->type_name("MODEL");
   bench
       ->add_option("--kv", options.kv,
                    "The schemes, or auto; f16 is always measured, for comparison")

@@ -17,6 +17,7 @@
 #include "bench/speed/cell_json.h"
 #include "bench/speed/cell_run.h"
 #include "bench/speed/run_matrix.h"
+#include "cli/hub/find_model.h"
 #include "cli/kv_choice.h"
 #include "cli/plugin_path.h"
 #include "cli/progress.h"
@@ -133,7 +134,10 @@ Result<void> write_reports(const std::filesystem::path& directory, const SpeedRe
   return {};
 }
 
-Result<int> try_run(const Options& options) {
+Result<int> try_run(Options options) {
+  const Result<std::filesystem::path> model = find_model(options.model);
+  if (!model) return std::unexpected(model.error());
+  options.model = model->string();
   const Result<Matrix> matrix = read_matrix(options);
   if (!matrix) return std::unexpected(matrix.error());
   const Result<std::filesystem::path> plugin = plugin_for(*matrix);

@@ -14,6 +14,7 @@
 #include "bench/quality/report.h"
 #include "bench/quality/suite.h"
 #include "cli/doctor/probes.h"
+#include "cli/hub/find_model.h"
 #include "cli/plugin_path.h"
 #include "cli/progress.h"
 #include "cli/scratch_folder.h"
@@ -78,7 +79,10 @@ bool is_failure(std::span<const quality::SchemeResult> schemes,
   });
 }
 
-Result<int> try_eval(const Options& options) {
+Result<int> try_eval(Options options) {
+  const Result<std::filesystem::path> model = find_model(options.arm.model);
+  if (!model) return std::unexpected(model.error());
+  options.arm.model = model->string();
   std::optional<quality::Verdict> fail_on;
   if (!options.fail_on.empty()) {
     const Result<quality::Verdict> verdict = quality::parse_verdict(options.fail_on);
