@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "base/format.h"
 #include "bench/report/chart.h"
 #include "bench/report/findings.h"
 #include "bench/report/speed_report.h"
@@ -79,6 +80,17 @@ TEST(Report, HtmlStandsAloneAndIsEscaped) {
   }
   EXPECT_EQ(count(html, "<svg"), count(html, "</svg>"));
   EXPECT_EQ(count(html, "<tr"), 4U);  // a head and three cells
+}
+
+TEST(Report, PicturesAreFilesThatMarkdownShows) {
+  const std::string markdown = markdown_report(report());
+  const std::vector<Picture> drawn = pictures(report());
+  ASSERT_EQ(drawn.size(), 4U) << "decode, prompt, memory, quality";
+  for (const Picture& picture : drawn) {
+    EXPECT_TRUE(markdown.contains(format_text("![{}]({})", picture.title, picture.file)));
+    EXPECT_TRUE(picture.svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox"));
+    EXPECT_TRUE(picture.svg.contains("<style>")) << "a file has no page's style";
+  }
 }
 
 TEST(Report, CsvHasARowPerCellOfOneWidth) {

@@ -15,13 +15,28 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 
-constexpr std::string_view kStyle = R"(
+// Of charts, in the page and in files of their own.
+constexpr std::string_view kChartStyle = R"(
 :root { --page: #fbfbfa; --card: #fff; --ink: #1c1f23; --soft: #667; --line: #e4e4e0;
   --c0: #8a8f98; --c1: #b8860b; --c2: #c2571a; --c3: #1f6feb; --c4: #0f9d6b; --c5: #8b46d6;
   --c6: #c93c8a; --c7: #3b7f8f; --good: #0b7f55; --bad: #c0392b; }
 @media (prefers-color-scheme: dark) { :root { --page: #14161a; --card: #1c1f25; --ink: #e8e8e6;
   --soft: #9aa0aa; --line: #31353d; --c0: #9aa0aa; --c1: #d9a62e; --c2: #e58048; --c3: #6ea8ff;
   --c4: #3fcf9b; --c5: #b98af2; --c6: #ee7db8; --c7: #6fbccb; --good: #3fcf9b; --bad: #ff7b6b; } }
+svg .title { font-size: 15px; font-weight: 600; fill: var(--ink); }
+svg .axis, svg .tick { font-size: 11px; fill: var(--soft); }
+svg .name { font-size: 12px; font-weight: 600; }
+svg .grid { stroke: var(--line); }
+svg .line path { fill: none; stroke: currentColor; stroke-width: 2; }
+svg .line circle, svg .bar rect { fill: currentColor; }
+svg .range { stroke: currentColor; stroke-width: 1.5; opacity: .55; }
+svg text.name { fill: currentColor; }
+.series-0 { color: var(--c0); } .series-1 { color: var(--c1); } .series-2 { color: var(--c2); }
+.series-3 { color: var(--c3); } .series-4 { color: var(--c4); } .series-5 { color: var(--c5); }
+.series-6 { color: var(--c6); } .series-7 { color: var(--c7); }
+)";
+
+constexpr std::string_view kPageStyle = R"(
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
@@ -37,17 +52,6 @@ h2 { font-size: 18px; margin: 40px 0 12px; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr));
   gap: 16px; }
 svg { width: 100%; height: auto; display: block; font-family: inherit; }
-svg .title { font-size: 15px; font-weight: 600; fill: var(--ink); }
-svg .axis, svg .tick { font-size: 11px; fill: var(--soft); }
-svg .name { font-size: 12px; font-weight: 600; }
-svg .grid { stroke: var(--line); }
-svg .line path { fill: none; stroke: currentColor; stroke-width: 2; }
-svg .line circle, svg .bar rect { fill: currentColor; }
-svg .range { stroke: currentColor; stroke-width: 1.5; opacity: .55; }
-svg text.name { fill: currentColor; }
-.series-0 { color: var(--c0); } .series-1 { color: var(--c1); } .series-2 { color: var(--c2); }
-.series-3 { color: var(--c3); } .series-4 { color: var(--c4); } .series-5 { color: var(--c5); }
-.series-6 { color: var(--c6); } .series-7 { color: var(--c7); }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 13px; }
 th, td { padding: 5px 8px; border-bottom: 1px solid var(--line); text-align: right;
@@ -92,7 +96,8 @@ Point decode_of(const CellSummary& cell) { return of_spread(cell.decode); }
 Point prefill_of(const CellSummary& cell) { return of_spread(cell.prefill); }
 Point cache_of(const CellSummary& cell) { return {.y = cell.kv_bytes / kMiB}; }
 
-std::string charts(const SpeedReport& report) {
+// As parts of a page.
+std::vector<Picture> draw_charts(const SpeedReport& report) {
   const Matrix& matrix = report.matrix;
   std::vector<std::string> depths;
   for (const int depth : matrix.depths) depths.push_back(depth_text(depth));
@@ -110,37 +115,48 @@ std::string charts(const SpeedReport& report) {
     return Cell{.kv = kv, .depth = deepest, .n_sequences = matrix.n_sequences[i]};
   };
 
-  std::vector<std::string> drawn;
-  const auto by_depth = [&](std::string_view what, int n_sequences, const auto& value) {
-    drawn.push_back(line_chart(
+  std::vector<Picture> drawn;
+  const auto add = [&](std::string_view name, const Chart& chart, auto draw) {
+    std::string svg = draw(chart);
+    if (svg.empty()) return;
+    drawn.push_back(
+        {.file = format_text("{}.svg", name), .title = chart.title, .svg = std::move(svg)});
+  };
+  const auto by_depth = [&](std::string_view name, std::string_view what, int n_sequences,
+                            const auto& value) {
+    add(format_text("{}-{}", name, n_sequences),
         {.title = format_text("{}, {} sequence{}", what, n_sequences, n_sequences == 1 ? "" : "s"),
          .x_name = "depth: tokens already in the cache",
          .y_name = "tokens per second",
          .x_labels = depths,
-         .series = series_of(report, depths.size(), at_depth(n_sequences), value)}));
+         .series = series_of(report, depths.size(), at_depth(n_sequences), value)},
+        line_chart);
   };
-  by_depth("Decode", fewest, decode_of);
-  if (most != fewest) by_depth("Decode, all together", most, decode_of);
-  by_depth("Prompt", fewest, prefill_of);
+  by_depth("decode", "Decode", fewest, decode_of);
+  if (most != fewest) by_depth("decode", "Decode, all together", most, decode_of);
+  by_depth("prompt", "Prompt", fewest, prefill_of);
   if (matrix.n_sequences.size() > 1) {
-    drawn.push_back(
-        bar_chart({.title = format_text("Decode together at depth {}", depth_text(deepest)),
-                   .x_name = "sequences",
-                   .y_name = "tokens per second, all sequences",
-                   .x_labels = sequences,
-                   .series = series_of(report, sequences.size(), at_sequences, decode_of)}));
+    add("together",
+        {.title = format_text("Decode together at depth {}", depth_text(deepest)),
+         .x_name = "sequences",
+         .y_name = "tokens per second, all sequences",
+         .x_labels = sequences,
+         .series = series_of(report, sequences.size(), at_sequences, decode_of)},
+        bar_chart);
   }
   const std::string last = format_text("depth {}, {} sequences", depth_text(deepest), most);
-  drawn.push_back(bar_chart({.title = "KV cache",
-                             .x_name = last,
-                             .y_name = "MiB",
-                             .x_labels = {""},
-                             .series = series_of(
-                                 report, 1,
-                                 [&](const std::string& kv, std::size_t) {
-                                   return Cell{.kv = kv, .depth = deepest, .n_sequences = most};
-                                 },
-                                 cache_of)}));
+  add("memory",
+      {.title = "KV cache",
+       .x_name = last,
+       .y_name = "MiB",
+       .x_labels = {""},
+       .series = series_of(
+           report, 1,
+           [&](const std::string& kv, std::size_t) {
+             return Cell{.kv = kv, .depth = deepest, .n_sequences = most};
+           },
+           cache_of)},
+      bar_chart);
   Chart quality{.title = "Quality against size: lower and further left is better",
                 .x_name = "bits per number of the cache",
                 .y_name = "KL divergence to f16",
@@ -152,11 +168,14 @@ std::string charts(const SpeedReport& report) {
                               .colour = colour_of(report, point.kv),
                               .points = {{.x = point.bits, .y = point.kl_divergence}}});
   }
-  drawn.push_back(scatter_chart(quality));
+  add("quality", quality, scatter_chart);
+  return drawn;
+}
 
+std::string charts(const SpeedReport& report) {
   std::string html = "<div class=\"charts\">\n";
-  for (const std::string& svg : drawn) {
-    if (!svg.empty()) html += format_text("<figure>\n{}</figure>\n", svg);
+  for (const Picture& chart : draw_charts(report)) {
+    html += format_text("<figure>\n{}</figure>\n", chart.svg);
   }
   return html + "</div>\n";
 }
@@ -221,6 +240,19 @@ std::string list(const std::vector<std::string>& sentences, std::string_view non
 
 }  // namespace
 
+std::vector<Picture> pictures(const SpeedReport& report) {
+  constexpr std::string_view kTag = "<svg";
+  std::vector<Picture> charts = draw_charts(report);
+  for (Picture& chart : charts) {
+    chart.svg.insert(chart.svg.find('>') + 1,
+                     format_text("<style>{}svg {{ font-family: system-ui, sans-serif; }}</style>\n"
+                                 "<rect width=\"100%\" height=\"100%\" fill=\"var(--card)\"/>",
+                                 kChartStyle));
+    chart.svg.insert(kTag.size(), " xmlns=\"http://www.w3.org/2000/svg\"");
+  }
+  return charts;
+}
+
 std::string markdown_report(const SpeedReport& report) {
   std::string text = "# Speed by KV scheme\n\n";
   for (const auto& [name, value] : report.header.work.items()) {
@@ -228,6 +260,10 @@ std::string markdown_report(const SpeedReport& report) {
   }
   for (const auto& [name, value] : report.header.machine.items()) {
     text += format_text("- {}: {}\n", name, plain(value));
+  }
+  text += "\n";
+  for (const Picture& picture : pictures(report)) {
+    text += format_text("![{}]({})\n", picture.title, picture.file);
   }
   text += "\n" + markdown_table(report.cells) + "\n";
   for (const std::string& sentence : gains(report)) text += format_text("- {}\n", sentence);
@@ -243,13 +279,14 @@ std::string html_report(const SpeedReport& report) {
   std::string html = format_text(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>KV cache benchmark: {0}</title>\n<style>{1}</style>\n</head>\n<body>\n<main>\n"
+      "<title>KV cache benchmark: {0}</title>\n<style>{1}{4}</style>\n</head>\n<body>\n<main>\n"
       "<h1>KV cache benchmark: {0}</h1>\n"
       "<p class=\"under\">{2} on {3} · every ratio against stock llama.cpp in the same "
       "run</p>\n",
-      escape_html(model), kStyle,
+      escape_html(model), kChartStyle,
       n_threads == 1 ? "One thread" : format_text("{} threads", n_threads),
-      escape_html(plain(report.header.machine.value("cpu", nlohmann::json("this machine")))));
+      escape_html(plain(report.header.machine.value("cpu", nlohmann::json("this machine")))),
+      kPageStyle);
   html += format_text(
       "<div class=\"findings\">\n<div class=\"card\"><h2>Gains</h2>{}</div>\n"
       "<div class=\"card\"><h2>Losses</h2>{}</div>\n</div>\n",

@@ -1,4 +1,5 @@
-// One benchmark as documents for people: Markdown, and one HTML file that needs no other.
+// One benchmark as documents for people: Markdown with pictures, and one HTML file that needs no
+// other.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once
@@ -26,6 +27,15 @@ struct SpeedReport {
   std::vector<QualityPoint> quality;
 };
 
+// A picture of the report, as an SVG file that needs no other.
+struct Picture {
+  std::string file;  // "decode-1.svg"
+  std::string title;
+  std::string svg;
+};
+[[nodiscard]] std::vector<Picture> pictures(const SpeedReport& report);
+
+// Shows the pictures from files beside it.
 [[nodiscard]] std::string markdown_report(const SpeedReport& report);
 [[nodiscard]] std::string html_report(const SpeedReport& report);
 

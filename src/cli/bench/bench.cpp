@@ -126,6 +126,10 @@ std::vector<QualityPoint> read_quality(const std::filesystem::path& path) {
 }
 
 Result<void> write_reports(const std::filesystem::path& directory, const SpeedReport& report) {
+  for (const Picture& picture : pictures(report)) {
+    const Result<void> written = write_file(directory / picture.file, picture.svg);
+    if (!written) return written;
+  }
   for (const auto& [name, text] : {std::pair{"speed.csv", csv_table(report.cells)},
                                    std::pair{"report.md", markdown_report(report)},
                                    std::pair{"report.html", html_report(report)}}) {
