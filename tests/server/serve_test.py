@@ -199,7 +199,7 @@ class Limits(unittest.TestCase):
             busy = [server.connection() for _ in range(2)]
             for connection in busy:
                 connection.request("POST", "/v1/completions", body)
-            time.sleep(0.3)
+            server.wait_for_requests(2)
             status, answer, headers = server.ask("POST", "/v1/completions", GREEDY)
             self.assertEqual((status, headers["Retry-After"]), (429, "1"), answer)
             for connection in busy:
@@ -210,12 +210,12 @@ class Limits(unittest.TestCase):
 
 class Ending(unittest.TestCase):
     def test_drains_what_is_in_progress(self):
-        server = Serving("--drain-timeout", "30")
+        server = Serving("--drain-timeout", "300")
         answers = []
         asking = threading.Thread(target=lambda: answers.append(
             server.post("/v1/completions", {**GREEDY, "max_tokens": 1500, "ignore_eos": True})))
         asking.start()
-        time.sleep(0.3)
+        server.wait_for_requests(1)
         server.process.send_signal(signal.SIGTERM)
         asking.join()
         self.assertEqual(answers[0][0], 200)
@@ -227,9 +227,9 @@ class Ending(unittest.TestCase):
         connection = server.connection()
         connection.request("POST", "/v1/completions", json.dumps(
             {**GREEDY, "max_tokens": 8000, "ignore_eos": True}))
-        time.sleep(0.3)
+        server.wait_for_requests(1)
         server.process.send_signal(signal.SIGTERM)
-        time.sleep(0.3)
+        server.wait_for_line(r"event=serve\.drain ")
         started = time.monotonic()
         self.assertEqual(server.stop(), 0)
         self.assertLess(time.monotonic() - started, 5)

@@ -45,7 +45,18 @@ class Serving:
             time.sleep(0.02)
         raise AssertionError(f"no {pattern} in the log:\n{self.log()}")
 
-    def connection(self, timeout_s=60):
+    def wait_for_requests(self, n, seconds_max=60):
+        """Until as many are in progress or in the queue."""
+        end = time.monotonic() + seconds_max
+        while time.monotonic() < end:
+            metrics = self.ask("GET", "/metrics")[1]
+            found = re.findall(r"^vllm:num_requests_(?:running|waiting)\{.*?\} (\d+)", metrics, re.M)
+            if sum(map(int, found)) >= n:
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"no {n} requests in {seconds_max} s:\n{self.log()}")
+
+    def connection(self, timeout_s=300):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
 
     def ask(self, method, path, body=None, headers=None):
