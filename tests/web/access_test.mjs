@@ -5,7 +5,8 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import {
-  ANSWER, QUESTION, SHOTS, TOOL, answered, ask, closeBrowser, openApp, openBrowser } from './app.mjs';
+  ANSWER, HUB_URL, QUESTION, SHOTS, TOOL, answered, ask, closeBrowser, openApp,
+  openBrowser } from './app.mjs';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 const SIZES = [{ width: 390, height: 844 }, { width: 1440, height: 900 }];
@@ -21,6 +22,9 @@ async function check(page, what) {
   const { scroll, width } = await page.evaluate(() =>
     ({ scroll: document.documentElement.scrollWidth, width: innerWidth }));
   assert.ok(scroll <= width, `${what} is ${scroll} wide and the window ${width}`);
+  const spilt = await page.evaluate(() => [...document.querySelectorAll('.card, .tile')]
+    .filter((card) => card.scrollWidth > card.clientWidth).map((card) => card.textContent));
+  assert.deepEqual(spilt, [], `${what}: cards that are wider inside than outside`);
 }
 
 // Every size and theme of what the page shows now. Pictures are for people to look at.
@@ -63,6 +67,19 @@ test('every page, narrow and wide, light and dark', async () => {
   await page.setViewportSize(SIZES[0]);
   await page.getByRole('button', { name: 'Chats' }).click();
   await look(page, 'chats');
+  await end();
+});
+
+test('the models of a server with a hub, while one is pulled', async () => {
+  const { page, end } = await openApp({ url: HUB_URL, at: '#/models', reducedMotion: 'reduce' });
+  await page.evaluate(AXE);
+  await page.getByLabel('Search the hub').fill('gguf');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: /^Pull org\/large-GGUF Q4_0/ }).click();
+  await page.getByText(/ of 64\.0\sMiB, .*\/s$/).waitFor();
+  await look(page, 'hub');
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByRole('status').getByText('Stopped').waitFor();
   await end();
 });
 

@@ -35,7 +35,7 @@ class Web(unittest.TestCase):
             self.skipTest("the program was built without the web app: SLIPSTREAM_WEB is off")
 
     def run_node(self, command, **options):
-        node = subprocess.run(command, check=False, capture_output=True, text=True, timeout=280,
+        node = subprocess.run(command, check=False, capture_output=True, text=True, timeout=1100,
                               **options)
         print(f"\n{node.stdout}{node.stderr}", flush=True)
         self.assertEqual(node.returncode, 0)

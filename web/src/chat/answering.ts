@@ -68,7 +68,7 @@ export async function answer(id: string) {
   const show = (keeps = false) => {
     pending = 0;
     const others = find(id)?.messages.filter((message) => message.id !== grown.id) ?? [];
-    update(id, { messages: [...others, { ...grown }] }, keeps);
+    void update(id, { messages: [...others, { ...grown }] }, keeps);
   };
   const show_soon = () => {
     pending ||= window.setTimeout(() => {
@@ -94,9 +94,9 @@ export async function answer(id: string) {
     }
   } finally {
     clearTimeout(pending);
+    show();
+    await touch(id); // it is over when it is kept: a page may be closed right then
     setRunning(id, null);
-    show(true);
-    touch(id);
   }
 }
 
@@ -111,8 +111,8 @@ function said(id: string): Message[] {
 
 export function say(id: string, content: string) {
   const message: Message = { id: newId(), role: 'user', content };
-  update(id, { messages: [...said(id), message] });
-  touch(id);
+  void update(id, { messages: [...said(id), message] });
+  void touch(id);
   return answer(id);
 }
 
@@ -121,7 +121,7 @@ export function regenerate(id: string, message_id: string) {
   const messages = find(id)?.messages ?? [];
   const idx = messages.findIndex((message) => message.id === message_id);
   if (idx < 0 || running.value.has(id)) return;
-  update(id, { messages: messages.slice(0, idx) });
+  void update(id, { messages: messages.slice(0, idx) });
   return answer(id);
 }
 
@@ -129,7 +129,7 @@ export function edit(id: string, message_id: string, content: string) {
   const messages = find(id)?.messages ?? [];
   const idx = messages.findIndex((message) => message.id === message_id);
   if (idx < 0 || running.value.has(id)) return;
-  update(id, { messages: [...messages.slice(0, idx), { ...messages[idx]!, content }] });
+  void update(id, { messages: [...messages.slice(0, idx), { ...messages[idx]!, content }] });
   return answer(id);
 }
 
@@ -137,6 +137,6 @@ export function edit(id: string, message_id: string, content: string) {
 export function giveResult(id: string, call_id: string, content: string) {
   const message: Message = { id: newId(), role: 'tool', content, call_id };
   const messages = [...said(id), message];
-  update(id, { messages });
+  void update(id, { messages });
   if (openCalls(messages).length === 0) return answer(id);
 }

@@ -31,18 +31,20 @@ async function write(conversation: Conversation) {
   }
 }
 
-// In memory at once; on disk when `keeps` is set, which an answer that grows wants only at times.
-export function update(id: string, change: Partial<Conversation>, keeps = true) {
+// In memory at once; on disk when `keeps` is set, which an answer that grows wants only at times. Whoever
+// waits knows that it is there.
+export async function update(id: string, change: Partial<Conversation>, keeps = true) {
   const old = find(id);
   if (!old) return;
   const changed = { ...old, ...change };
   conversations.value = conversations.value.map((one) => (one.id === id ? changed : one));
-  if (keeps) void write(changed);
+  if (keeps) await write(changed);
 }
 
 export function touch(id: string) {
-  update(id, { changed_ms: Date.now() });
+  const kept = update(id, { changed_ms: Date.now() });
   conversations.value = conversations.value.toSorted((a, b) => b.changed_ms - a.changed_ms);
+  return kept;
 }
 
 export function add(conversation: Conversation) {

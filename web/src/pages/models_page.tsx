@@ -61,7 +61,7 @@ function Local({ models, onChange }: { models: LocalModel[]; onChange: () => voi
               <h3>{model.name}</h3>
               <span class={model.state === 'loaded' ? 'tag good' : 'tag'}>{model.state}</span>
             </div>
-            <p class="faint">{model.quant} · {formatBytes(model.bytes)}</p>
+            <p class="faint">{[model.quant, formatBytes(model.bytes)].filter(Boolean).join(' · ')}</p>
             <p class={model.fit.fits ? 'faint' : 'wrong'}>
               {model.fit.fits
                 ? `Fits with ${formatCount(model.fit.n_ctx)} tokens of context, KV ${model.fit.kv}`

@@ -13,7 +13,7 @@ function Rename({ conversation, onEnd }: { conversation: Conversation; onEnd: ()
   const end = (keeps: boolean) => {
     if (is_over) return;
     is_over = true;
-    if (keeps) update(conversation.id, { title: input.current!.value.trim() });
+    if (keeps) void update(conversation.id, { title: input.current!.value.trim() });
     onEnd();
   };
   return (
