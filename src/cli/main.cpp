@@ -28,6 +28,7 @@ namespace {
 
 using slipstream::add_disk_options;
 using slipstream::add_expert_options;
+using slipstream::add_model_argument;
 using slipstream::add_model_options;
 
 constexpr int kUsageError = 2;
@@ -51,9 +52,7 @@ constexpr const char* kFooter =
 CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   CLI::App* run = app.add_subcommand(
       "run", "Continue a prompt with a model, without a server; the text goes to standard output");
-  run->add_option("model", options.model, "A GGUF file, or org/repo:quant of one that is installed")
-      ->required()
-      ->type_name("MODEL");
+  add_model_argument(*run, options.model)->required();
   CLI::Option* prompt = run->add_option("-p,--prompt", options.prompt, "What to continue");
   CLI::Option* file = run->add_option("-f,--file", options.prompt_file,
                                       "The same, from a file; - is standard input");
@@ -107,10 +106,7 @@ CLI::App* add_rm(CLI::App& app, slipstream::rm::Options& options) {
 CLI::App* add_show(CLI::App& app, slipstream::show::Options& options) {
   CLI::App* show = app.add_subcommand(
       "show", "Say what a model is, and at which context and KV scheme it fits into memory");
-  show->add_option("model", options.model,
-                   "A GGUF file, or org/repo:quant of one that is installed")
-      ->required()
-      ->type_name("MODEL");
+  add_model_argument(*show, options.model)->required();
   show->add_flag("--template", options.shows_template_only, "Print its chat template, whole");
   return show;
 }
@@ -199,10 +195,7 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
                                        "Measure the speed of KV schemes by depth and concurrency, "
                                        "against stock llama.cpp in the same "
                                        "run; goes on where it was interrupted");
-  CLI::Option* model = bench
-                           ->add_option("model", options.model,
-                                        "A GGUF file, or org/repo:quant of one that is installed")
-                           ->type_name("MODEL");
+  CLI::Option* model = add_model_argument(*bench, options.model);
   bench
       ->add_option("--kv", options.kv,
                    "The schemes, or auto; f16 is always measured, for comparison")

@@ -4,6 +4,12 @@
 
 namespace slipstream {
 
+CLI::Option* add_model_argument(CLI::App& command, std::string& model) {
+  return command
+      .add_option("model", model, "A GGUF file, or org/repo:quant of one that is installed")
+      ->type_name("MODEL");
+}
+
 void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_threads) {
   command
       .add_option("--kv", kv.scheme,

@@ -10,10 +10,13 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace slipstream {
 
+// MODEL, as find_model.h takes it.
+CLI::Option* add_model_argument(CLI::App& command, std::string& model);
 void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_threads);
 void add_expert_options(CLI::App& command, ExpertWish& experts);
 void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes);

@@ -29,8 +29,9 @@ struct RowFigures {
   int first_lost = 0;     // where it begins
 };
 
-// Of a row that is lost, or holds what belongs elsewhere, the error is 1 or more; of 2 bits, the
-// fewest there are, it is 0.1 where the codes alone count and below 0.5 in the last layer.
+// Of a row that is lost, or holds what belongs elsewhere, the error is 1 or more; with 2 bits, the
+// fewest there are, it is 0.18 in the mean of the needle model's layers (docs/eval.md), and no row
+// of it is past this.
 inline constexpr double kLostError = 0.8;
 
 // A text may be too long for the file: kRowBytesMax.

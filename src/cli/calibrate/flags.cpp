@@ -2,6 +2,7 @@
 
 #include "bench/calibrate/probe.h"
 #include "cli/calibrate/calibrate.h"
+#include "cli/model_flags.h"
 
 namespace slipstream::calibrate {
 
@@ -9,10 +10,7 @@ Command::Command(CLI::App& app) {
   Options& work = options_.work;
   calibrate_ = app.add_subcommand("calibrate",
                                   "Find the smallest KV scheme that a model bears, for --kv auto");
-  calibrate_
-      ->add_option("model", work.model, "A GGUF file, or org/repo:quant of one that is installed")
-      ->required()
-      ->type_name("MODEL");
+  add_model_argument(*calibrate_, work.model)->required();
   calibrate_
       ->add_option("--budget", work.budget,
                    "Mean KL divergence from f16 that the scheme may have, in nats; the default is "

@@ -8,10 +8,7 @@ namespace slipstream::chat {
 Command::Command(CLI::App& app) {
   chat_ = app.add_subcommand(
       "chat", "Talk with a model in the terminal; without one, a prompt in and an answer out");
-  CLI::Option* model = chat_
-                           ->add_option("model", options_.local.model,
-                                        "A GGUF file, or org/repo:quant of one that is installed")
-                           ->type_name("MODEL");
+  CLI::Option* model = add_model_argument(*chat_, options_.local.model);
   add_model_options(*chat_, options_.local.kv, options_.local.n_context, options_.local.n_threads);
   CLI::Option* server =
       chat_

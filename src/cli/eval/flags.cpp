@@ -2,6 +2,7 @@
 
 #include "bench/quality/suite.h"
 #include "cli/eval/eval.h"
+#include "cli/model_flags.h"
 
 namespace slipstream::eval {
 namespace {
@@ -43,11 +44,7 @@ void add_trials(CLI::App& command, quality::ArmOptions& arm) {
 Command::Command(CLI::App& app) {
   eval_ = app.add_subcommand("eval",
                              "Measure what a compressed KV cache costs in quality, against f16");
-  eval_
-      ->add_option("model", options_.arm.model,
-                   "A GGUF file, or org/repo:quant of one that is installed")
-      ->required()
-      ->type_name("MODEL");
+  add_model_argument(*eval_, options_.arm.model)->required();
   eval_->add_option("--kv", options_.schemes, "The schemes to compare with f16")
       ->capture_default_str();
   eval_->add_option("--text", options_.arm.text, "What the model reads (default: built in)")
