@@ -94,15 +94,10 @@ class Load(unittest.TestCase):
     def n_files(self):
         return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
 
-    def metric(self, name):
-        text = self.server.ask("GET", "/metrics")[1]
-        return float(re.search(rf"^{name}{{[^}}]*}} (\S+)$", text, re.M)[1])
-
     def wait_until_idle(self):
         end = time.monotonic() + 30
         while time.monotonic() < end:
-            if self.metric("vllm:num_requests_running") + \
-                    self.metric("vllm:num_requests_waiting") == 0:
+            if self.server.n_requests() == 0:
                 return
             time.sleep(0.05)
         self.fail("requests of clients that are gone still run")

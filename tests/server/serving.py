@@ -45,13 +45,17 @@ class Serving:
             time.sleep(0.02)
         raise AssertionError(f"no {pattern} in the log:\n{self.log()}")
 
+    def n_requests(self):
+        """In progress or in the queue."""
+        metrics = self.ask("GET", "/metrics")[1]
+        found = re.findall(r"^vllm:num_requests_(?:running|waiting)\{.*?\} (\d+)$", metrics, re.M)
+        assert len(found) >= 2, metrics
+        return sum(map(int, found))
+
     def wait_for_requests(self, n, seconds_max=60):
-        """Until as many are in progress or in the queue."""
         end = time.monotonic() + seconds_max
         while time.monotonic() < end:
-            metrics = self.ask("GET", "/metrics")[1]
-            found = re.findall(r"^vllm:num_requests_(?:running|waiting)\{.*?\} (\d+)", metrics, re.M)
-            if sum(map(int, found)) >= n:
+            if self.n_requests() >= n:
                 return
             time.sleep(0.02)
         raise AssertionError(f"no {n} requests in {seconds_max} s:\n{self.log()}")
