@@ -19,7 +19,7 @@ CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"])
 NEEDLE_MODEL = CHECKOUT / "tests" / "fixtures" / "needle-4m.gguf"
 HAYSTACK = CHECKOUT / "tests" / "fixtures" / "haystack.txt"
-THREADS = ["-t", "2"]
+THREADS = ["-t", "1"]  # two tests at a time: ctest --preset release
 
 
 def model(shape):
@@ -47,7 +47,7 @@ def turbo(scheme, experts=None):
     return {**os.environ, **plugin, **streamed}
 
 
-def run(program, *arguments, timeout_s=120, scheme=None, experts=None):
+def run(program, *arguments, timeout_s=600, scheme=None, experts=None):
     """Runs a packaged program and returns (stdout, stderr); fails with both if it fails."""
     command = [str(word) for word in (program, *arguments)]
     result = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False,
@@ -106,7 +106,7 @@ class Server:
     def __init__(self, port):
         self.url = f"http://127.0.0.1:{port}"
 
-    def post(self, path, body, timeout_s=60):
+    def post(self, path, body, timeout_s=300):
         request = urllib.request.Request(self.url + path, json.dumps(body).encode(),
                                          {"content-type": "application/json"})
         with urllib.request.urlopen(request, timeout=timeout_s) as response:
@@ -148,7 +148,7 @@ def server(model_path, *arguments, log_path=os.devnull, scheme=None, experts=Non
                                    stderr=subprocess.STDOUT, env=turbo(scheme, experts))
     try:
         running = Server(port)
-        wait_until_ready(process, running.url, timeout_s=60)
+        wait_until_ready(process, running.url, timeout_s=300)
         yield running
     finally:
         process.terminate()

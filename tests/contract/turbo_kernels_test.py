@@ -9,7 +9,7 @@ from unittest import mock
 
 import stock
 
-TEXT = ("-f", stock.HAYSTACK, "-c", 256, "--chunks", 4, *stock.THREADS)
+TEXT = ("-f", stock.HAYSTACK, "-c", 256, "--chunks", 4, "-t", 2)
 KERNELS = ("amx", "avx512", "avx2") if os.uname().machine == "x86_64" else ("neon",)
 
 

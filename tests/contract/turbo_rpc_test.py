@@ -62,7 +62,7 @@ def rpc_server(scheme, log):
              "-H", ADDRESS, "-p", PORT, "-t", "1"],
             stdout=out, stderr=subprocess.STDOUT, env=stock.turbo(scheme))
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while f"{ADDRESS}:{PORT}" not in pathlib.Path(log).read_text(errors="replace"):
             assert server.poll() is None and time.monotonic() < deadline, \
                 pathlib.Path(log).read_text(errors="replace")

@@ -19,7 +19,7 @@ PROMPTS = ["The command prints", "A file descriptor is", HAYSTACK[:900], HAYSTAC
 
 def output(command):
     done = subprocess.run([str(word) for word in command], capture_output=True, check=False,
-                          timeout=120, stdin=subprocess.DEVNULL)
+                          timeout=600, stdin=subprocess.DEVNULL)
     stderr = done.stderr.decode(errors="replace")
     assert done.returncode == 0, stderr[-2000:]
     # Random models say bytes that are no text: stock prints them, we print U+FFFD.

@@ -53,7 +53,7 @@ class EngineState(unittest.TestCase):
         command = [PROBE, model, "--plugin", os.environ["TURBO_PLUGIN"], "--kv", scheme, "--prompt",
                    self.prompt, *arguments]
         return subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                              timeout=120, check=False)
+                              timeout=600, check=False)
 
     def run_probe(self, scheme, *arguments, model=NEEDLE_MODEL):
         """The tokens that a process of its own generates."""

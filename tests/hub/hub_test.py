@@ -51,7 +51,7 @@ class HubCase(unittest.TestCase):
 
     def run_program(self, *arguments):
         process = self.start(*arguments)
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=600)
         return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
 
     def pull(self, *arguments):

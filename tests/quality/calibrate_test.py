@@ -18,7 +18,7 @@ OFFSET_MODEL = pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"]) / "qwen2.gguf"
 def slipstream(data_home, *arguments):
     return subprocess.run([os.environ["SLIPSTREAM_BIN"], *[str(word) for word in arguments]],
                           env={**os.environ, "XDG_DATA_HOME": str(data_home)},
-                          capture_output=True, text=True, check=False, timeout=280)
+                          capture_output=True, text=True, check=False, timeout=1100)
 
 
 class NeedleModel(unittest.TestCase):

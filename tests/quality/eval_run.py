@@ -14,7 +14,7 @@ NEEDLE_MODEL = CHECKOUT / "tests" / "fixtures" / "needle-4m.gguf"
 BROKEN_PLUGINS = pathlib.Path(os.environ["SLIPSTREAM_BUILD"]) / "tests" / "quality"
 
 
-def run(*arguments, model=NEEDLE_MODEL, timeout_s=280):
+def run(*arguments, model=NEEDLE_MODEL, timeout_s=1100):
     """(exit status, quality.json or None, standard output, standard error)"""
     with tempfile.TemporaryDirectory() as folder:
         command = [os.environ["SLIPSTREAM_BIN"], "eval", str(model), "--out", folder, "-t", "1",
