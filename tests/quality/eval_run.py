@@ -23,7 +23,7 @@ def run(*arguments, model=NEEDLE_MODEL, timeout_s=1100):
                                 timeout=timeout_s)
         path = pathlib.Path(folder) / "quality.json"
         report = json.loads(path.read_text()) if path.exists() else None
-        files = sorted(p.name for p in pathlib.Path(folder).iterdir())
+        files = sorted(p.name for p in pathlib.Path(folder).iterdir() if p.suffix != ".svg")
     expected = [] if report is None else ["quality.csv", "quality.json", "quality.md"]
     assert files == expected, f"left behind in --out: {files}"
     return result.returncode, report, result.stdout, result.stderr

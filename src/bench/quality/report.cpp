@@ -179,6 +179,10 @@ Result<void> write_report(const Json& report, const std::filesystem::path& folde
   for (const auto& [file, text] : files) {
     if (Result<void> written = write_file(folder / file, text); !written) return written;
   }
+  for (const bench::Picture& picture : report_pictures(report)) {
+    Result<void> written = write_file(folder / picture.file, picture.svg);
+    if (!written) return written;
+  }
   return {};
 }
 

@@ -24,9 +24,11 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "bench/quality/suite.h"
+#include "bench/report/chart.h"
 
 namespace slipstream::quality {
 
@@ -45,13 +47,14 @@ struct Surroundings {
 [[nodiscard]] Json make_report(std::span<const SchemeResult> schemes, const ArmOptions& options,
                                const Surroundings& surroundings);
 
-// Tables for a terminal, and the same as Markdown.
+// Tables for a terminal, and the same as Markdown, which shows the pictures from files beside it.
 [[nodiscard]] std::string report_for_terminal(const Json& report);
 [[nodiscard]] std::string report_as_markdown(const Json& report);
+[[nodiscard]] std::vector<bench::Picture> report_pictures(const Json& report);
 // One figure per line: kv,measure,kind,depth,position,value,error.
 [[nodiscard]] std::string report_as_csv(const Json& report);
 
-// quality.json, quality.csv and quality.md in a folder, which is made.
+// quality.json, quality.csv, quality.md and its pictures in a folder, which is made.
 [[nodiscard]] Result<void> write_report(const Json& report, const std::filesystem::path& folder);
 
 }  // namespace slipstream::quality

@@ -53,6 +53,21 @@ TEST(Report, TablesSayWhatFailed) {
   }
 }
 
+TEST(Report, PicturesShowWhatWasMeasured) {
+  const std::vector<bench::Picture> pictures = report_pictures(report());
+  ASSERT_EQ(pictures.size(), 2U);
+  EXPECT_EQ(pictures[0].file, "divergence.svg");
+  EXPECT_TRUE(pictures[0].svg.contains("<title>turbo4: 0.01</title>")) << pictures[0].svg;
+  EXPECT_FALSE(pictures[0].svg.contains("f16:"))
+      << pictures[0].svg;  // it is what the others differ from
+  EXPECT_TRUE(pictures[1].svg.contains("<title>f16: 50</title>")) << pictures[1].svg;
+  EXPECT_TRUE(report_as_markdown(report()).contains("](needles.svg)"));
+
+  Json without_needles = report();
+  for (Json& scheme : without_needles["schemes"]) scheme["needles"] = nullptr;
+  EXPECT_EQ(report_pictures(without_needles).size(), 1U);
+}
+
 TEST(Report, CsvHasSevenFieldsInEveryLine) {
   const std::string csv = report_as_csv(report());
   EXPECT_TRUE(csv.contains("turbo4,kl_mean,,512,,0.01,0.0\n")) << csv;

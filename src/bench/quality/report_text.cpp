@@ -227,6 +227,10 @@ std::string report_for_terminal(const Json& report) {
 
 std::string report_as_markdown(const Json& report) {
   std::string text = format_text("# Quality\n\n{}\n\n", heading(report));
+  for (const bench::Picture& picture : report_pictures(report)) {
+    text += format_text("![{}]({})\n", picture.title, picture.file);
+  }
+  text += "\n";
   for (const Table& table : tables(report)) text += markdown(table) + "\n";
   for (const std::string& remark : remarks(report)) text += format_text("- {}\n", remark);
   return text;

@@ -20,6 +20,26 @@ constexpr double kPlotWidth = kWidth - kLeft - kRight;
 constexpr double kPlotHeight = kHeight - kTop - kBottom;
 constexpr double kLineHeight = 14;
 
+constexpr std::string_view kChartStyle = R"(
+:root { --page: #fbfbfa; --card: #fff; --ink: #1c1f23; --soft: #667; --line: #e4e4e0;
+  --c0: #8a8f98; --c1: #b8860b; --c2: #c2571a; --c3: #1f6feb; --c4: #0f9d6b; --c5: #8b46d6;
+  --c6: #c93c8a; --c7: #3b7f8f; --good: #0b7f55; --bad: #c0392b; }
+@media (prefers-color-scheme: dark) { :root { --page: #14161a; --card: #1c1f25; --ink: #e8e8e6;
+  --soft: #9aa0aa; --line: #31353d; --c0: #9aa0aa; --c1: #d9a62e; --c2: #e58048; --c3: #6ea8ff;
+  --c4: #3fcf9b; --c5: #b98af2; --c6: #ee7db8; --c7: #6fbccb; --good: #3fcf9b; --bad: #ff7b6b; } }
+svg .title { font-size: 15px; font-weight: 600; fill: var(--ink); }
+svg .axis, svg .tick { font-size: 11px; fill: var(--soft); }
+svg .name { font-size: 12px; font-weight: 600; }
+svg .grid { stroke: var(--line); }
+svg .line path { fill: none; stroke: currentColor; stroke-width: 2; }
+svg .line circle, svg .bar rect { fill: currentColor; }
+svg .range { stroke: currentColor; stroke-width: 1.5; opacity: .55; }
+svg text.name { fill: currentColor; }
+.series-0 { color: var(--c0); } .series-1 { color: var(--c1); } .series-2 { color: var(--c2); }
+.series-3 { color: var(--c3); } .series-4 { color: var(--c4); } .series-5 { color: var(--c5); }
+.series-6 { color: var(--c6); } .series-7 { color: var(--c7); }
+)";
+
 std::string number_text(double value) {
   if (value != 0 && std::abs(value) < 0.01) return format_text("{:.1e}", value);
   if (std::abs(value) < 10) return format_text("{:.3g}", value);
@@ -117,6 +137,18 @@ Scale linear_scale(const Chart& chart) {
 }
 
 }  // namespace
+
+std::string_view chart_style() { return kChartStyle; }
+
+std::string as_file(std::string svg) {
+  constexpr std::string_view kTag = "<svg";
+  svg.insert(svg.find('>') + 1,
+             format_text("<style>{}svg {{ font-family: system-ui, sans-serif; }}</style>\n"
+                         "<rect width=\"100%\" height=\"100%\" fill=\"var(--card)\"/>",
+                         kChartStyle));
+  svg.insert(kTag.size(), " xmlns=\"http://www.w3.org/2000/svg\"");
+  return svg;
+}
 
 std::string escape_html(std::string_view text) {
   std::string escaped;

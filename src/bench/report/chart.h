@@ -1,13 +1,14 @@
 // Charts as SVG text, for a report that stands alone in one file. Hand-written because every
 // charting library for C++ brings a window system or a script from somewhere else.
 //
-// Colours come from the page's style sheet, by the series' place: classes "series-0" to "series-7".
+// Colours come from chart_style(), by the series' place: classes "series-0" to "series-7".
 // Points say their value in a <title>, which browsers show under the mouse.
 //
 // Threads: thread-safe. Errors: none; a chart without points is an empty string.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace slipstream::bench {
@@ -39,6 +40,17 @@ struct Chart {
 [[nodiscard]] std::string bar_chart(const Chart& chart);
 // Points with their series' names beside them; x is a number, y has a logarithmic scale.
 [[nodiscard]] std::string scatter_chart(const Chart& chart);
+
+// Of a page with charts in it: light or dark as the reader's.
+[[nodiscard]] std::string_view chart_style();
+// A chart that is no part of a page but a file: with the style in it.
+[[nodiscard]] std::string as_file(std::string svg);
+
+struct Picture {
+  std::string file;  // "decode-1.svg"
+  std::string title;
+  std::string svg;
+};
 
 // For text between tags and in attributes.
 [[nodiscard]] std::string escape_html(std::string_view text);

@@ -15,27 +15,6 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 
-// Of charts, in the page and in files of their own.
-constexpr std::string_view kChartStyle = R"(
-:root { --page: #fbfbfa; --card: #fff; --ink: #1c1f23; --soft: #667; --line: #e4e4e0;
-  --c0: #8a8f98; --c1: #b8860b; --c2: #c2571a; --c3: #1f6feb; --c4: #0f9d6b; --c5: #8b46d6;
-  --c6: #c93c8a; --c7: #3b7f8f; --good: #0b7f55; --bad: #c0392b; }
-@media (prefers-color-scheme: dark) { :root { --page: #14161a; --card: #1c1f25; --ink: #e8e8e6;
-  --soft: #9aa0aa; --line: #31353d; --c0: #9aa0aa; --c1: #d9a62e; --c2: #e58048; --c3: #6ea8ff;
-  --c4: #3fcf9b; --c5: #b98af2; --c6: #ee7db8; --c7: #6fbccb; --good: #3fcf9b; --bad: #ff7b6b; } }
-svg .title { font-size: 15px; font-weight: 600; fill: var(--ink); }
-svg .axis, svg .tick { font-size: 11px; fill: var(--soft); }
-svg .name { font-size: 12px; font-weight: 600; }
-svg .grid { stroke: var(--line); }
-svg .line path { fill: none; stroke: currentColor; stroke-width: 2; }
-svg .line circle, svg .bar rect { fill: currentColor; }
-svg .range { stroke: currentColor; stroke-width: 1.5; opacity: .55; }
-svg text.name { fill: currentColor; }
-.series-0 { color: var(--c0); } .series-1 { color: var(--c1); } .series-2 { color: var(--c2); }
-.series-3 { color: var(--c3); } .series-4 { color: var(--c4); } .series-5 { color: var(--c5); }
-.series-6 { color: var(--c6); } .series-7 { color: var(--c7); }
-)";
-
 constexpr std::string_view kPageStyle = R"(
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink);
@@ -157,18 +136,9 @@ std::vector<Picture> draw_charts(const SpeedReport& report) {
            },
            cache_of)},
       bar_chart);
-  Chart quality{.title = "Quality against size: lower and further left is better",
-                .x_name = "bits per number of the cache",
-                .y_name = "KL divergence to f16",
-                .x_labels = {},
-                .series = {}};
-  for (const QualityPoint& point : report.quality) {
-    if (point.kl_divergence <= 0) continue;
-    quality.series.push_back({.name = point.kv,
-                              .colour = colour_of(report, point.kv),
-                              .points = {{.x = point.bits, .y = point.kl_divergence}}});
-  }
-  add("quality", quality, scatter_chart);
+  std::vector<QualityPoint> quality = report.quality;
+  for (QualityPoint& point : quality) point.colour = colour_of(report, point.kv);
+  add("quality", quality_chart(quality), scatter_chart);
   return drawn;
 }
 
@@ -241,15 +211,8 @@ std::string list(const std::vector<std::string>& sentences, std::string_view non
 }  // namespace
 
 std::vector<Picture> pictures(const SpeedReport& report) {
-  constexpr std::string_view kTag = "<svg";
   std::vector<Picture> charts = draw_charts(report);
-  for (Picture& chart : charts) {
-    chart.svg.insert(chart.svg.find('>') + 1,
-                     format_text("<style>{}svg {{ font-family: system-ui, sans-serif; }}</style>\n"
-                                 "<rect width=\"100%\" height=\"100%\" fill=\"var(--card)\"/>",
-                                 kChartStyle));
-    chart.svg.insert(kTag.size(), " xmlns=\"http://www.w3.org/2000/svg\"");
-  }
+  for (Picture& chart : charts) chart.svg = as_file(std::move(chart.svg));
   return charts;
 }
 
@@ -283,7 +246,7 @@ std::string html_report(const SpeedReport& report) {
       "<h1>KV cache benchmark: {0}</h1>\n"
       "<p class=\"under\">{2} on {3} · every ratio against stock llama.cpp in the same "
       "run</p>\n",
-      escape_html(model), kChartStyle,
+      escape_html(model), chart_style(),
       n_threads == 1 ? "One thread" : format_text("{} threads", n_threads),
       escape_html(plain(report.header.machine.value("cpu", nlohmann::json("this machine")))),
       kPageStyle);

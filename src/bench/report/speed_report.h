@@ -7,18 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "bench/report/chart.h"
+#include "bench/report/quality_chart.h"
 #include "bench/speed/journal.h"
 #include "bench/speed/summary.h"
 
 namespace slipstream::bench {
-
-// What `slipstream eval` found of a scheme, if it was asked.
-struct QualityPoint {
-  std::string kv;
-  double bits = 0;  // per number of the cache
-  double kl_divergence = 0;
-  double same_top1 = 0;  // from 0 to 1
-};
 
 struct SpeedReport {
   RunHeader header;
@@ -27,12 +21,7 @@ struct SpeedReport {
   std::vector<QualityPoint> quality;
 };
 
-// A picture of the report, as an SVG file that needs no other.
-struct Picture {
-  std::string file;  // "decode-1.svg"
-  std::string title;
-  std::string svg;
-};
+// Files of their own.
 [[nodiscard]] std::vector<Picture> pictures(const SpeedReport& report);
 
 // Shows the pictures from files beside it.

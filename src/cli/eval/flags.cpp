@@ -55,8 +55,9 @@ Command::Command(CLI::App& app) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   eval_
-      ->add_option("--out", options_.out,
-                   "Write quality.json, quality.csv and quality.md into this directory")
+      ->add_option(
+          "--out", options_.out,
+          "Write quality.json, quality.csv and quality.md, with pictures, into this directory")
       ->type_name("DIR");
   eval_
       ->add_option("--fail-on", options_.fail_on,
