@@ -1,6 +1,7 @@
 #include "bench/report/chart.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -41,7 +42,6 @@ svg text.name { fill: currentColor; }
 )";
 
 std::string number_text(double value) {
-  if (value != 0 && std::abs(value) < 0.01) return format_text("{:.1e}", value);
   if (std::abs(value) < 10) return format_text("{:.3g}", value);
   return format_text("{:.0f}", value);
 }
@@ -135,6 +135,44 @@ Scale linear_scale(const Chart& chart) {
   const double step = tick_step(largest);
   return {.min = 0, .max = std::ceil(largest / step) * step};
 }
+
+struct Box {
+  double left;
+  double top;
+  double right;
+  double bottom;
+  [[nodiscard]] bool overlaps(const Box& other) const {
+    return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
+  }
+};
+
+// Beside a point, where it covers neither another point nor another name, if there is such a place.
+class NamesBesidePoints {
+ public:
+  void add_point(double x, double y) { taken_.push_back({x - 5, y - 5, x + 5, y + 5}); }
+
+  std::string draw(const Series& series, double x, double y) {
+    constexpr double kLetter = 7;
+    const double width = kLetter * static_cast<double>(series.name.size());
+    const std::array<Box, 4> places = {{{x + 8, y - 17, x + 8 + width, y - 5},
+                                        {x + 8, y + 5, x + 8 + width, y + 17},
+                                        {x - 8 - width, y - 17, x - 8, y - 5},
+                                        {x - 8 - width, y + 5, x - 8, y + 17}}};
+    const auto* const is_free = std::ranges::find_if(places, [&](const Box& place) {
+      return std::ranges::none_of(taken_, [&](const Box& box) { return box.overlaps(place); });
+    });
+    const Box& place = is_free == places.end() ? places.front() : *is_free;
+    taken_.push_back(place);
+    const bool is_left = place.right < x;
+    return format_text(
+        "<text class=\"name series-{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
+        series.colour, is_left ? place.right : place.left, place.bottom - 1,
+        is_left ? "end" : "start", escape_html(series.name));
+  }
+
+ private:
+  std::vector<Box> taken_;
+};
 
 }  // namespace
 
@@ -261,15 +299,20 @@ std::string scatter_chart(const Chart& chart) {
   for (int i = 0; i <= n_steps(x_end, step); ++i) {
     text += x_label(x_of(i * step), number_text(i * step));
   }
+  NamesBesidePoints names;
   for (const Series& series : chart.series) {
     for (const Point& point : series.points) {
+      names.add_point(x_of(point.x), scale.y(point.y));
       text += format_text(
           "<g class=\"line series-{}\"><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"><title>{}: "
-          "{}</title></circle></g><text class=\"name series-{}\" x=\"{:.1f}\" "
-          "y=\"{:.1f}\">{}</text>\n",
+          "{}</title></circle></g>\n",
           series.colour, x_of(point.x), scale.y(point.y), escape_html(series.name),
-          number_text(point.y), series.colour, x_of(point.x) + 8, scale.y(point.y) - 6,
-          escape_html(series.name));
+          number_text(point.y));
+    }
+  }
+  for (const Series& series : chart.series) {
+    for (const Point& point : series.points) {
+      text += names.draw(series, x_of(point.x), scale.y(point.y));
     }
   }
   return text + "</svg>\n";

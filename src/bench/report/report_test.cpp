@@ -117,6 +117,21 @@ TEST(Chart, LinesGoThroughTheirPoints) {
   EXPECT_NEAR(bottom - y_of(0), 2 * (bottom - y_of(1)), 0.2);
 }
 
+TEST(Chart, NamesOfNeighboursAreNotOnTopOfEachOther) {
+  const auto name_y = [](const std::string& svg, std::string_view name) {
+    const std::size_t end = svg.find(std::string(">") + std::string(name) + "</text>");
+    return std::strtod(svg.c_str() + svg.rfind(" y=\"", end) + 4, nullptr);
+  };
+  const std::string svg = scatter_chart(
+      {.title = "t",
+       .x_name = "x",
+       .y_name = "y",
+       .x_labels = {},
+       .series = {{.name = "first", .colour = 1, .points = {{.x = 4, .y = 0.01}}},
+                  {.name = "second", .colour = 2, .points = {{.x = 4.1, .y = 0.011}}}}});
+  EXPECT_GT(std::abs(name_y(svg, "first") - name_y(svg, "second")), 10) << svg;
+}
+
 TEST(Chart, NothingToDrawIsNothing) {
   EXPECT_EQ(line_chart({}), "");
   EXPECT_EQ(bar_chart({}), "");
