@@ -28,7 +28,7 @@
 
 #include "base/result.h"
 #include "bench/quality/suite.h"
-#include "bench/report/chart.h"
+#include "bench/report/quality_chart.h"
 
 namespace slipstream::quality {
 
@@ -50,6 +50,9 @@ struct Surroundings {
 // Tables for a terminal, and the same as Markdown, which shows the pictures from files beside it.
 [[nodiscard]] std::string report_for_terminal(const Json& report);
 [[nodiscard]] std::string report_as_markdown(const Json& report);
+// What it says of each scheme but f16 at the greatest depth. Throws Json::exception if it is
+// another file's JSON.
+[[nodiscard]] std::vector<bench::QualityPoint> quality_points(const Json& report);
 [[nodiscard]] std::vector<bench::Picture> report_pictures(const Json& report);
 // One figure per line: kv,measure,kind,depth,position,value,error.
 [[nodiscard]] std::string report_as_csv(const Json& report);

@@ -4,32 +4,17 @@
 
 #include "base/format.h"
 #include "bench/quality/report.h"
-#include "bench/report/quality_chart.h"
 
 namespace slipstream::quality {
 namespace {
 
-// A series' colour is its scheme's place in the report, as everywhere.
-int colour_at(std::size_t place) { return static_cast<int>(place % 8); }
-
-bench::Picture draw_divergence(const Json& schemes) {
-  std::vector<bench::QualityPoint> points;
-  for (std::size_t i = 0; i < schemes.size(); ++i) {
-    const Json& scheme = schemes[i];
-    if (scheme["divergence"].is_null() || scheme["divergence"].empty()) continue;
-    const Json& deepest = scheme["divergence"].back()["divergence"];
-    if (deepest.is_null()) continue;  // f16
-    points.push_back({.kv = scheme["kv"],
-                      .bits = scheme["bits_per_value"],
-                      .kl_divergence = deepest["kl_mean"],
-                      .same_top1 = deepest["same_top"],
-                      .colour = colour_at(i)});
-  }
-  const bench::Chart chart = bench::quality_chart(points);
+bench::Picture draw_divergence(const Json& report) {
+  const bench::Chart chart = bench::quality_chart(quality_points(report));
   return {.file = "divergence.svg", .title = chart.title, .svg = bench::scatter_chart(chart)};
 }
 
-bench::Picture draw_needles(const Json& schemes) {
+bench::Picture draw_needles(const Json& report) {
+  const Json& schemes = report["schemes"];
   using Counts = std::pair<int, int>;  // right, asked
   bench::Chart chart{.title = "Needles found",
                      .x_name = "depth: tokens of the text",
@@ -44,7 +29,7 @@ bench::Picture draw_needles(const Json& schemes) {
       counts.first += cell["n_right"].get<int>();
       counts.second += cell["n"].get<int>();
     }
-    bench::Series series{.name = schemes[i]["kv"], .colour = colour_at(i), .points = {}};
+    bench::Series series{.name = schemes[i]["kv"], .colour = bench::colour_at(i), .points = {}};
     chart.x_labels.clear();
     for (const auto& [depth, counts] : by_depth) {
       series.points.push_back({.x = static_cast<double>(chart.x_labels.size()),
@@ -58,10 +43,26 @@ bench::Picture draw_needles(const Json& schemes) {
 
 }  // namespace
 
+std::vector<bench::QualityPoint> quality_points(const Json& report) {
+  std::vector<bench::QualityPoint> points;
+  const Json& schemes = report.at("schemes");
+  for (std::size_t i = 0; i < schemes.size(); ++i) {
+    const Json& scheme = schemes.at(i);
+    if (scheme.at("divergence").empty() || scheme.at("kv") == "f16") continue;
+    const Json& deepest = scheme.at("divergence").back().at("divergence");
+    points.push_back({.kv = scheme.at("kv").get<std::string>(),
+                      .bits = scheme.at("bits_per_value").get<double>(),
+                      .kl_divergence = deepest.at("kl_mean").get<double>(),
+                      .same_top1 = deepest.at("same_top").get<double>(),
+                      .colour = bench::colour_at(i)});
+  }
+  return points;
+}
+
 std::vector<bench::Picture> report_pictures(const Json& report) {
   std::vector<bench::Picture> pictures;
   for (const auto draw : {draw_divergence, draw_needles}) {
-    bench::Picture picture = draw(report["schemes"]);
+    bench::Picture picture = draw(report);
     if (picture.svg.empty()) continue;
     picture.svg = bench::as_file(std::move(picture.svg));
     pictures.push_back(std::move(picture));

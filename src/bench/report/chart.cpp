@@ -158,10 +158,10 @@ class NamesBesidePoints {
                                         {x + 8, y + 5, x + 8 + width, y + 17},
                                         {x - 8 - width, y - 17, x - 8, y - 5},
                                         {x - 8 - width, y + 5, x - 8, y + 17}}};
-    const auto* const is_free = std::ranges::find_if(places, [&](const Box& place) {
+    const auto* const found = std::ranges::find_if(places, [&](const Box& place) {
       return std::ranges::none_of(taken_, [&](const Box& box) { return box.overlaps(place); });
     });
-    const Box& place = is_free == places.end() ? places.front() : *is_free;
+    const Box& place = found == places.end() ? places.front() : *found;
     taken_.push_back(place);
     const bool is_left = place.right < x;
     return format_text(

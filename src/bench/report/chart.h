@@ -7,6 +7,7 @@
 // Threads: thread-safe. Errors: none; a chart without points is an empty string.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,9 @@ struct Picture {
   std::string title;
   std::string svg;
 };
+
+// Of the series at this place of a report: the same in all of its charts and tables.
+[[nodiscard]] inline int colour_at(std::size_t place) { return static_cast<int>(place % 8); }
 
 // For text between tags and in attributes.
 [[nodiscard]] std::string escape_html(std::string_view text);

@@ -46,7 +46,7 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 
 int colour_of(const SpeedReport& report, std::string_view kv) {
   const auto at = std::ranges::find(report.matrix.kv, kv);
-  return static_cast<int>(at - report.matrix.kv.begin()) % 8;
+  return colour_at(static_cast<std::size_t>(at - report.matrix.kv.begin()));
 }
 
 // One series per scheme: at each of x's places the cell that `find` names.

@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/memory_info.h"
 #include "bench/quality/plain_text.h"
+#include "bench/quality/report.h"
 #include "bench/report/speed_report.h"
 #include "bench/report/speed_table.h"
 #include "bench/speed/cell_json.h"
@@ -109,20 +110,11 @@ Result<std::filesystem::path> text_for(const Options& options, const std::filesy
 // if it is not there.
 std::vector<QualityPoint> read_quality(const std::filesystem::path& path) {
   std::ifstream file(path);
-  std::vector<QualityPoint> points;
   try {
-    for (const json& scheme : json::parse(file).at("schemes")) {
-      if (scheme.at("divergence").is_null() || scheme.at("kv") == "f16") continue;
-      const json& figures = scheme.at("divergence").back().at("divergence");
-      points.push_back({.kv = scheme.at("kv").get<std::string>(),
-                        .bits = scheme.at("bits_per_value").get<double>(),
-                        .kl_divergence = figures.at("kl_mean").get<double>(),
-                        .same_top1 = figures.at("same_top").get<double>()});
-    }
+    return quality::quality_points(json::parse(file));
   } catch (const json::exception&) {
-    points.clear();  // another file of that name
+    return {};  // another file of that name
   }
-  return points;
 }
 
 Result<void> write_reports(const std::filesystem::path& directory, const SpeedReport& report) {
