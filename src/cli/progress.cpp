@@ -42,9 +42,10 @@ std::string progress_line(std::string_view what, double done, const ProgressNote
   return line;
 }
 
-Progress::Progress(std::string what)
+Progress::Progress(std::string what, std::chrono::milliseconds log_every)
     : what_(std::move(what)),
       is_terminal_(isatty(STDERR_FILENO) == 1),
+      draw_every_(is_terminal_ ? std::chrono::milliseconds(100) : log_every),
       started_(std::chrono::steady_clock::now()),
       drawn_(started_) {}
 
@@ -54,12 +55,14 @@ Progress::~Progress() {
 
 bool Progress::is_time_to_draw() {
   const auto now = std::chrono::steady_clock::now();
-  if (!is_terminal_ || now - drawn_ < std::chrono::milliseconds(100)) return false;
+  if (now - drawn_ < draw_every_) return false;
   drawn_ = now;
   return true;
 }
 
-void Progress::draw(const std::string& line) { std::fprintf(stderr, "\r\x1b[K%s", line.c_str()); }
+void Progress::draw(const std::string& line) const {
+  std::fprintf(stderr, is_terminal_ ? "\r\x1b[K%s" : "%s\n", line.c_str());
+}
 
 void Progress::show(double done) {
   if (!is_time_to_draw()) return;

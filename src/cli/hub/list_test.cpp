@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/progress.h"
-
 namespace slipstream::list {
 namespace {
 
@@ -26,14 +24,6 @@ TEST(List, ColumnsAreAlignedAndPartsCounted) {
             "a/b:Q8_0         1.5 GiB  2 days ago      M-Q8_0.gguf\n"
             "long/name:F16      9 MiB  just now        M-00001-of-00002.gguf and 1 more\n");
   EXPECT_NE(format_models(models, now, true).find("/c/M-Q8_0.gguf"), std::string::npos);
-}
-
-TEST(Progress, ANoteTellsSpeedAndTimeBetterThanAnEstimate) {
-  EXPECT_EQ(progress_line("x", 0.5, {.text = "1 of 2", .seconds_left = 61}),
-            "x [############------------]  50%  1 of 2  1:01 left");
-  EXPECT_EQ(progress_line("x", 0.5, {.text = "1 of 2", .seconds_left = std::nullopt}),
-            "x [############------------]  50%  1 of 2");
-  EXPECT_EQ(progress_line("x", 0.5, 3.0), "x [############------------]  50%  0:03 left");
 }
 
 }  // namespace
