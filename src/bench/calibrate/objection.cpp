@@ -22,21 +22,15 @@ void count_needles(const quality::ArmResult& found, const quality::ArmResult& f1
 std::string objection_to(const quality::ArmResult& found, const quality::ArmResult& f16,
                          double budget, Trial& trial) {
   // Who allows more than "fine" has said that the top token may change, too.
-  const double same_top_min = budget <= quality::kFineUpTo.kl_mean ? quality::kFineUpTo.same_top
-                                                                   : quality::kBrokenFrom.same_top;
+  const bool is_strict = budget <= quality::kFineUpTo.kl_mean;
+  const quality::Thresholds limit{
+      .kl_mean = budget,
+      .same_top = (is_strict ? quality::kFineUpTo : quality::kBrokenFrom).same_top};
   std::string objection;
   for (const quality::DepthFigures& at : found.divergence) {
-    const quality::DivergenceFigures& figures = at.divergence;
-    trial.kl = std::max(trial.kl, figures.kl_mean);
-    trial.same_top = std::min(trial.same_top, figures.same_top);
-    if (!objection.empty()) continue;
-    if (!(figures.kl_mean <= budget)) {  // so that a NaN is past it
-      objection = format_text("mean KL divergence {:.4f} at depth {} is above the budget of {}",
-                              figures.kl_mean, at.depth, budget);
-    } else if (!(figures.same_top >= same_top_min)) {
-      objection = format_text("the same top token in {:.1f} % at depth {} is below {:.0f} %",
-                              100 * figures.same_top, at.depth, 100 * same_top_min);
-    }
+    trial.kl = std::max(trial.kl, at.divergence.kl_mean);
+    trial.same_top = std::min(trial.same_top, at.divergence.same_top);
+    if (objection.empty()) objection = quality::what_is_past(limit, at);
   }
   count_needles(found, f16, trial);
   const int n_lost = trial.n_needles - trial.n_needles_found;

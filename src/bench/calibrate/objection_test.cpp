@@ -41,9 +41,15 @@ TEST(Objection, ThereIsNoneWithinTheBudget) {
 
 TEST(Objection, TheWorstDepthDecides) {
   EXPECT_THAT(objection(with_figures(0.021, 0.95)),
-              HasSubstr("divergence 0.0210 at depth 1024 is above the budget of 0.02"));
+              HasSubstr("divergence 0.0210 at depth 1024 is above 0.02"));
   EXPECT_THAT(objection(with_figures(std::numeric_limits<double>::quiet_NaN(), 0.95)),
               HasSubstr("nan"));
+}
+
+TEST(Objection, TokensThatAreNotInTheCacheAreNeverWithinABudget) {
+  quality::ArmResult arm = with_figures(0.001, 0.99);
+  arm.divergence[0].rows.n_lost = quality::kLostRun;
+  EXPECT_THAT(objection(arm, 10), HasSubstr("has not what was written to it"));
 }
 
 TEST(Objection, TopTokensCountAsFarAsTheBudgetSays) {

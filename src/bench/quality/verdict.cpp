@@ -1,6 +1,6 @@
 #include "bench/quality/verdict.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/format.h"
 
@@ -8,36 +8,35 @@ namespace slipstream::quality {
 namespace {
 
 Judgement judge_depth(const DepthFigures& figures) {
-  const DivergenceFigures& found = figures.divergence;
-  const auto past = [&](const Thresholds& limit) -> std::string {
-    if (!(found.kl_mean <= limit.kl_mean)) {  // so that a NaN is past it
-      return format_text("mean KL divergence {:.4f} at depth {} is above {}", found.kl_mean,
-                         figures.depth, limit.kl_mean);
-    }
-    if (!(found.same_top >= limit.same_top)) {
-      return format_text("the same top token in {:.1f} % at depth {} is below {:.0f} %",
-                         100 * found.same_top, figures.depth, 100 * limit.same_top);
-    }
-    return {};
-  };
-  if (figures.rows.n_lost >= kLostRun) {
-    return {.verdict = Verdict::kBroken,
-            .reason = format_text("of {} tokens from {} on, a layer's cache has not what was "
-                                  "written to it",
-                                  figures.rows.n_lost, figures.rows.first_lost)};
-  }
-  if (std::string reason = past(kBrokenFrom); !reason.empty()) {
+  if (std::string reason = what_is_past(kBrokenFrom, figures); !reason.empty()) {
     return {.verdict = Verdict::kBroken, .reason = std::move(reason)};
   }
-  if (std::string reason = past(kFineUpTo); !reason.empty()) {
+  if (std::string reason = what_is_past(kFineUpTo, figures); !reason.empty()) {
     return {.verdict = Verdict::kVisibleLoss, .reason = std::move(reason)};
   }
-  return {
-      .verdict = Verdict::kFine,
-      .reason = format_text("mean KL divergence {:.4f} at depth {}", found.kl_mean, figures.depth)};
+  return {.verdict = Verdict::kFine,
+          .reason = format_text("mean KL divergence {:.4f} at depth {}", figures.divergence.kl_mean,
+                                figures.depth)};
 }
 
 }  // namespace
+
+std::string what_is_past(const Thresholds& limit, const DepthFigures& figures) {
+  const DivergenceFigures& found = figures.divergence;
+  if (figures.rows.n_lost >= kLostRun) {
+    return format_text("of {} tokens from {} on, a layer's cache has not what was written to it",
+                       figures.rows.n_lost, figures.rows.first_lost);
+  }
+  if (!(found.kl_mean <= limit.kl_mean)) {  // so that a NaN is past it
+    return format_text("mean KL divergence {:.4f} at depth {} is above {}", found.kl_mean,
+                       figures.depth, limit.kl_mean);
+  }
+  if (!(found.same_top >= limit.same_top)) {
+    return format_text("the same top token in {:.1f} % at depth {} is below {:.0f} %",
+                       100 * found.same_top, figures.depth, 100 * limit.same_top);
+  }
+  return {};
+}
 
 std::string_view name(Verdict verdict) {
   switch (verdict) {
