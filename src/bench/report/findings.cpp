@@ -79,7 +79,8 @@ std::vector<std::string> caveats(const SpeedReport& report) {
   if (n_busy > 0) {
     sentences.push_back(format_text(
         "In {} of {} cells a process got less than {:.0f} % of its cores: the machine was busy, or "
-        "its threads waited for each other.",
+        "its threads waited for each other. The same command measures again what got less than "
+        "half.",
         n_busy, report.cells.size(), kBusy * 100));
   }
   if (report.matrix.n_repeats < 3) {

@@ -23,7 +23,7 @@ struct CellTask {
   std::filesystem::path model;
   std::filesystem::path plugin;  // for turbo... schemes
   std::filesystem::path text;    // what all tokens are taken from
-  std::filesystem::path states;  // where filled depths are kept for the next cell
+  std::filesystem::path states;  // where the filled depth is kept for the next cell
   int n_threads = 1;
   int n_prompt = 512;  // tokens of the prefill that counts, all sequences together
   int n_tokens = 64;   // that each sequence decodes
@@ -34,9 +34,15 @@ struct CellFigures {
   double decode_tokens_per_s = 0;   // of all sequences together
   std::vector<double> step_ms;      // each step of the decode
   double fill_seconds = 0;          // from nothing to the depth, one sequence; 0: it was kept
-  double cpu_share = 0;             // of n_threads, while it decoded
+  double cpu_share = 0;             // of n_threads, in the worse of prefill and decode
   std::uint64_t rss_bytes = 0;      // of the process at the end
   std::uint64_t kv_bytes = 0;       // of the cache; 0 where the forecast does not know the model
 };
+
+// Others had the machine, most of the time that counts: such figures are not the scheme's.
+[[nodiscard]] constexpr bool was_starved(const CellFigures& figures) {
+  constexpr double kShareMin = 0.5;
+  return figures.cpu_share < kShareMin;
+}
 
 }  // namespace slipstream::bench

@@ -43,6 +43,19 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+// From here to now: how long, and how much of the cores this process had.
+class Stretch {
+ public:
+  [[nodiscard]] double seconds() const { return seconds_since(start_); }
+  [[nodiscard]] double cpu_share(int n_threads) const {
+    return (cpu_seconds() - cpu_before_) / (seconds() * n_threads);
+  }
+
+ private:
+  Clock::time_point start_ = Clock::now();
+  double cpu_before_ = cpu_seconds();
+};
+
 std::uint64_t resident_bytes() {
   const Result<std::string> status = read_small_file("/proc/self/status");
   constexpr std::string_view kField = "VmRSS:";
@@ -119,7 +132,7 @@ class CellRun {
     for (char& c : name) {
       if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
     }
-    return task_.states / format_text("{}-{}.state", name, task_.cell.depth);
+    return task_.states / format_text("{}.state", name);
   }
 
   // --- the depth
@@ -224,7 +237,7 @@ class CellRun {
   Result<void> prefill(CellFigures& figures) {
     const int n_each = std::max(1, task_.n_prompt / task_.cell.n_sequences);
     const int end = task_.cell.depth + n_each;
-    const Clock::time_point start = Clock::now();
+    const Stretch stretch;
     batch_.clear();
     for (SeqId sequence = 0; sequence < task_.cell.n_sequences; ++sequence) {
       for (int position = task_.cell.depth; position < end; ++position) {
@@ -237,23 +250,22 @@ class CellRun {
     if (batch_.size() > 0) {
       if (const Result<void> done = batch_.decode(model_.context()); !done) return done;
     }
-    figures.prefill_tokens_per_s = n_each * task_.cell.n_sequences / seconds_since(start);
+    figures.prefill_tokens_per_s = n_each * task_.cell.n_sequences / stretch.seconds();
+    figures.cpu_share = stretch.cpu_share(task_.n_threads);
     on_progress_(kFillShare + 0.1);
     return {};
   }
 
   Result<void> decode(CellFigures& figures) {
-    const double cpu_before = cpu_seconds();
-    const Clock::time_point start = Clock::now();
+    const Stretch stretch;
     for (int i = 0; i < task_.n_tokens; ++i) {
       const Clock::time_point step_start = Clock::now();
       if (const Result<void> done = step(task_.cell.depth + i); !done) return done;
       figures.step_ms.push_back(seconds_since(step_start) * 1e3);
       on_progress_(kFillShare + 0.1 + (0.9 - kFillShare) * (i + 1) / task_.n_tokens);
     }
-    const double seconds = seconds_since(start);
-    figures.decode_tokens_per_s = task_.n_tokens * task_.cell.n_sequences / seconds;
-    figures.cpu_share = (cpu_seconds() - cpu_before) / (seconds * task_.n_threads);
+    figures.decode_tokens_per_s = task_.n_tokens * task_.cell.n_sequences / stretch.seconds();
+    figures.cpu_share = std::min(figures.cpu_share, stretch.cpu_share(task_.n_threads));
     return {};
   }
 

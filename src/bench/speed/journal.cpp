@@ -28,6 +28,11 @@ TurnRecord read_record(const json& line) {
   return record;
 }
 
+void add_last(std::vector<TurnRecord>& records, TurnRecord record) {
+  std::erase_if(records, [&](const TurnRecord& other) { return other.turn == record.turn; });
+  records.push_back(std::move(record));
+}
+
 // A last line that is cut short was being written when the machine went down: it counts as not
 // measured.
 Result<Existing> read(const std::filesystem::path& path) {
@@ -42,7 +47,7 @@ Result<Existing> read(const std::filesystem::path& path) {
       if (line.contains("work")) {
         existing.header = RunHeader{.work = line.at("work"), .machine = line.at("machine")};
       } else {
-        existing.records.push_back(read_record(line));
+        add_last(existing.records, read_record(line));
       }
     } catch (const json::exception& error) {
       return fail(Code::kCorrupt, format_text("{} is not a journal of a benchmark: {}",
@@ -80,7 +85,7 @@ Result<Journal> Journal::open(const std::filesystem::path& path, const RunHeader
 std::set<Turn> Journal::done() const {
   std::set<Turn> turns;
   for (const TurnRecord& record : records_) {
-    if (record.figures) turns.insert(record.turn);
+    if (record.figures && !was_starved(*record.figures)) turns.insert(record.turn);
   }
   return turns;
 }
@@ -98,7 +103,7 @@ Result<void> Journal::add(TurnRecord record) {
   }
   file_ << line.dump() << "\n" << std::flush;  // every turn is safe as soon as it is over
   if (!file_) return fail(Code::kIo, "cannot write the journal: is the disk full?");
-  records_.push_back(std::move(record));
+  add_last(records_, std::move(record));
   return {};
 }
 

@@ -40,8 +40,9 @@ class Journal {
                                             const RunHeader& header);
 
   [[nodiscard]] const RunHeader& header() const { return header_; }
+  // The last one of each turn.
   [[nodiscard]] const std::vector<TurnRecord>& records() const { return records_; }
-  // Without those that failed: they are tried again.
+  // Without those that failed or were starved: they are tried again.
   [[nodiscard]] std::set<Turn> done() const;
 
   [[nodiscard]] Result<void> add(TurnRecord record);

@@ -25,6 +25,7 @@ class JournalTest : public testing::Test {
     CellFigures figures;
     figures.decode_tokens_per_s = decode;
     figures.step_ms = {1.5, 2.5};
+    figures.cpu_share = 1;
     return {.turn = {.cell = {.kv = "turbo4", .depth = 512, .n_sequences = 2}, .repeat = repeat},
             .figures = figures,
             .error = ""};
@@ -62,6 +63,23 @@ TEST_F(JournalTest, AFailureIsTriedAgain) {
   failed.error = "out of memory";
   ASSERT_TRUE(journal->add(failed));
   EXPECT_TRUE(journal->done().empty());
+}
+
+TEST_F(JournalTest, ATurnWithoutTheMachineIsMeasuredAgainAndTheLastOneCounts) {
+  {
+    Result<Journal> journal = Journal::open(path(), header("a"));
+    ASSERT_TRUE(journal);
+    TurnRecord starved = record(0, 1);
+    starved.figures->cpu_share = 0.2;
+    ASSERT_TRUE(journal->add(starved));
+    EXPECT_TRUE(journal->done().empty());
+    ASSERT_TRUE(journal->add(record(0, 12.5)));
+    EXPECT_EQ(journal->done().size(), 1U);
+  }
+  const Result<Journal> journal = Journal::open(path(), header("a"));
+  ASSERT_TRUE(journal);
+  ASSERT_EQ(journal->records().size(), 1U);
+  EXPECT_DOUBLE_EQ(journal->records()[0].figures->decode_tokens_per_s, 12.5);
 }
 
 TEST_F(JournalTest, ALineCutShortCountsAsNotMeasured) {

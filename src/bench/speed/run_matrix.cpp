@@ -1,5 +1,6 @@
 #include "bench/speed/run_matrix.h"
 
+#include "base/format.h"
 #include "bench/speed/cell_json.h"
 
 namespace slipstream::bench {
@@ -16,10 +17,20 @@ Result<CellFigures> measure(const CellTask& task, const std::vector<std::string>
   }
 }
 
-void forget_states(const std::filesystem::path& states) {
-  std::error_code ignored;  // what is left is removed with the next depth
-  std::filesystem::remove_all(states, ignored);
-  std::filesystem::create_directories(states, ignored);
+// Each depth's states in a folder of its own. Those of an interrupted run are used: at a large
+// depth they are most of its work.
+std::filesystem::path states_of(const CellTask& task, int depth) {
+  return task.states / format_text("{}", depth);
+}
+
+void make_folder(const std::filesystem::path& path) {
+  std::error_code ignored;  // the cell that cannot keep a state there says why
+  std::filesystem::create_directories(path, ignored);
+}
+
+void remove_folder(const std::filesystem::path& path) {
+  std::error_code ignored;  // what is left costs room, not correctness
+  std::filesystem::remove_all(path, ignored);
 }
 
 }  // namespace
@@ -33,8 +44,12 @@ Result<void> run_matrix(const Matrix& matrix, const CellTask& task,
   double cost_done = 0;
   const Turn* before = nullptr;
   for (const Turn& turn : turns) {
-    if (before == nullptr || before->cell.depth != turn.cell.depth) forget_states(task.states);
+    const std::filesystem::path states = states_of(task, turn.cell.depth);
+    if (before != nullptr && before->cell.depth != turn.cell.depth) {
+      remove_folder(states_of(task, before->cell.depth));
+    }
     before = &turn;
+    make_folder(states);
     const double cost = guess_cost(turn, matrix);
     const auto show = [&](double done) {
       on_progress({.done = (cost_done + cost * done) / cost_all, .turn = &turn});
@@ -42,6 +57,7 @@ Result<void> run_matrix(const Matrix& matrix, const CellTask& task,
     show(0);
     CellTask cell_task = task;
     cell_task.cell = turn.cell;
+    cell_task.states = states;
     const Result<CellFigures> figures = measure(cell_task, command, show);
     if (!figures && figures.error().code == Code::kCancelled)
       return std::unexpected(figures.error());
@@ -50,8 +66,7 @@ Result<void> run_matrix(const Matrix& matrix, const CellTask& task,
     if (const Result<void> kept = journal.add(std::move(record)); !kept) return kept;
     cost_done += cost;
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(task.states, ignored);
+  remove_folder(task.states);
   return {};
 }
 
