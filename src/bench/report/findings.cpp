@@ -87,6 +87,9 @@ std::vector<std::string> caveats(const SpeedReport& report) {
     sentences.push_back(format_text("Only {} of each: a median of three says more.",
                                     report.matrix.n_repeats == 1 ? "one repeat" : "two repeats"));
   }
+  if (report.seconds > 0) {
+    sentences.push_back(format_text("Measuring took {:.0f} minutes.", report.seconds / 60));
+  }
   sentences.emplace_back(
       "Tokens are those of a text, not sampled: what is timed is the engine's computing, without "
       "sampling and without a server.");

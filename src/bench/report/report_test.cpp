@@ -53,6 +53,13 @@ TEST(Report, DepthsReadAsTheyAreGiven) {
   EXPECT_EQ(depth_text(1536), "1.5k");
 }
 
+TEST(Report, FactsReadAsAPersonWritesThem) {
+  SpeedReport facts = report();
+  facts.header.machine = {{"instruction sets", {"avx2", "f16c"}}, {"load average", 1.02392578125}};
+  EXPECT_NE(markdown_report(facts).find("- instruction sets: avx2, f16c\n"), std::string::npos);
+  EXPECT_NE(markdown_report(facts).find("- load average: 1.02\n"), std::string::npos);
+}
+
 TEST(Report, NamesGainsAndLossesAlike) {
   ASSERT_EQ(gains(report()).size(), 1U);
   EXPECT_EQ(gains(report())[0],
@@ -60,6 +67,12 @@ TEST(Report, NamesGainsAndLossesAlike) {
   ASSERT_EQ(losses(report()).size(), 1U);
   EXPECT_NE(losses(report())[0].find("q4_0 is slower than f16 in 2 of 2 figures"),
             std::string::npos);
+}
+
+TEST(Report, SaysHowLongMeasuringTook) {
+  SpeedReport timed = report();
+  timed.seconds = 6470;
+  EXPECT_NE(markdown_report(timed).find("Measuring took 108 minutes."), std::string::npos);
 }
 
 TEST(Report, WhatFailedIsALoss) {

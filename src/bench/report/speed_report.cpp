@@ -188,7 +188,12 @@ std::string table(const SpeedReport& report) {
 }
 
 std::string plain(const nlohmann::json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return format_text("{:.2f}", value.get<double>());
+  if (!value.is_array()) return value.dump();
+  std::string text;
+  for (const nlohmann::json& word : value) text += (text.empty() ? "" : ", ") + plain(word);
+  return text;
 }
 
 std::string facts(const nlohmann::json& of) {

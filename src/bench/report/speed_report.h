@@ -18,6 +18,7 @@ struct SpeedReport {
   RunHeader header;
   Matrix matrix;
   std::vector<CellSummary> cells;
+  double seconds = 0;  // that all turns took together
   std::vector<QualityPoint> quality;
 };
 

@@ -23,7 +23,8 @@ TurnRecord read_record(const json& line) {
   TurnRecord record{
       .turn = {.cell = line.at("cell").get<Cell>(), .repeat = line.at("repeat").get<int>()},
       .figures = {},
-      .error = line.value("error", "")};
+      .error = line.value("error", ""),
+      .seconds = line.value("seconds", 0.0)};
   if (line.contains("figures")) record.figures = line.at("figures").get<CellFigures>();
   return record;
 }
@@ -95,6 +96,7 @@ Result<void> Journal::add(TurnRecord record) {
                {"repeat", record.turn.repeat},
                {"ended", format_text("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(
                                                       std::chrono::system_clock::now()))},
+               {"seconds", record.seconds},
                {"load_average", load_average()}};
   if (record.figures) {
     line["figures"] = *record.figures;

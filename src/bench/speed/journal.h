@@ -4,7 +4,8 @@
 //
 //   {"work": {"model": ..., "fingerprint": ..., "threads": 1, ...}, "machine": {...}}
 //   {"cell": {"kv": "turbo4", "depth": 8192, "sequences": 8}, "repeat": 0, "ended": "...",
-//    "load_average": 0.1, "figures": {...}}       or "error": "why not" instead of figures
+//    "seconds": 21.5, "load_average": 0.1, "figures": {...}}    or "error": "why not" instead of
+//    figures
 //
 // Threads: thread-compatible. Errors: kIo; kInvalidArgument where the file holds other work.
 #pragma once
@@ -26,7 +27,8 @@ namespace slipstream::bench {
 struct TurnRecord {
   Turn turn;
   std::optional<CellFigures> figures;
-  std::string error;  // where there are none
+  std::string error;   // where there are none
+  double seconds = 0;  // of the whole turn: loading, filling or restoring its depth, measuring
 };
 
 struct RunHeader {

@@ -28,7 +28,8 @@ class JournalTest : public testing::Test {
     figures.cpu_share = 1;
     return {.turn = {.cell = {.kv = "turbo4", .depth = 512, .n_sequences = 2}, .repeat = repeat},
             .figures = figures,
-            .error = ""};
+            .error = "",
+            .seconds = 21.5};
   }
 
   std::filesystem::path directory_;
@@ -46,6 +47,7 @@ TEST_F(JournalTest, GoesOnWhereItEnded) {
   EXPECT_EQ(journal->done().count(record(0, 0).turn), 1U);
   EXPECT_DOUBLE_EQ(journal->records()[0].figures->decode_tokens_per_s, 12.5);
   EXPECT_EQ(journal->records()[0].figures->step_ms, (std::vector{1.5, 2.5}));
+  EXPECT_DOUBLE_EQ(journal->records()[0].seconds, 21.5);
 }
 
 TEST_F(JournalTest, RefusesOtherWork) {

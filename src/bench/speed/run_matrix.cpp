@@ -1,5 +1,7 @@
 #include "bench/speed/run_matrix.h"
 
+#include <chrono>
+
 #include "base/format.h"
 #include "bench/speed/cell_json.h"
 
@@ -58,10 +60,15 @@ Result<void> run_matrix(const Matrix& matrix, const CellTask& task,
     CellTask cell_task = task;
     cell_task.cell = turn.cell;
     cell_task.states = states;
+    const auto start = std::chrono::steady_clock::now();
     const Result<CellFigures> figures = measure(cell_task, command, show);
     if (!figures && figures.error().code == Code::kCancelled)
       return std::unexpected(figures.error());
-    TurnRecord record{.turn = turn, .figures = {}, .error = figures ? "" : figures.error().message};
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    TurnRecord record{.turn = turn,
+                      .figures = {},
+                      .error = figures ? "" : figures.error().message,
+                      .seconds = taken.count()};
     if (figures) record.figures = *figures;
     if (const Result<void> kept = journal.add(std::move(record)); !kept) return kept;
     cost_done += cost;

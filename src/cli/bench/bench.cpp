@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -117,6 +118,12 @@ std::vector<QualityPoint> read_quality(const std::filesystem::path& path) {
   }
 }
 
+double seconds_of(std::span<const TurnRecord> records) {
+  double seconds = 0;
+  for (const TurnRecord& record : records) seconds += record.seconds;
+  return seconds;
+}
+
 Result<void> write_reports(const std::filesystem::path& directory, const SpeedReport& report) {
   for (const Picture& picture : pictures(report)) {
     const Result<void> written = write_file(directory / picture.file, picture.svg);
@@ -186,6 +193,7 @@ Result<int> try_run(Options options) {
   const SpeedReport report{.header = journal->header(),
                            .matrix = *matrix,
                            .cells = summarise(*matrix, journal->records()),
+                           .seconds = seconds_of(journal->records()),
                            .quality = read_quality(directory / "quality.json")};
   if (const Result<void> written = write_reports(directory, report); !written) {
     return std::unexpected(written.error());
