@@ -1,8 +1,25 @@
 #include "bench/speed/matrix.h"
 
 #include <cstddef>
+#include <string_view>
 
 namespace slipstream::bench {
+namespace {
+
+// Seconds for each token that is computed and each that it looks back at. Stock's quantised caches
+// are read faster than f16 by single tokens, and slower by prompts.
+struct AttentionCost {
+  double prompt;
+  double decode;
+};
+
+AttentionCost attention_of(std::string_view kv) {
+  if (kv.starts_with("turbo")) return {.prompt = 3e-6, .decode = 7e-6};
+  if (kv.starts_with("q")) return {.prompt = 4e-5, .decode = 6e-5};
+  return {.prompt = 1e-5, .decode = 8e-5};
+}
+
+}  // namespace
 
 std::vector<Turn> plan_turns(const Matrix& matrix, const std::set<Turn>& done) {
   std::vector<Turn> turns;
@@ -22,15 +39,20 @@ std::vector<Turn> plan_turns(const Matrix& matrix, const std::set<Turn>& done) {
   return turns;
 }
 
-double guess_cost(const Turn& turn, const Matrix& matrix) {
-  // On two cores with Qwen3-0.6B: loading 2 s, a thousand tokens of depth 6 s and growing, a step
-  // of one sequence 0.06 s and as much more for each 500 tokens of depth that all sequences have.
+double guess_seconds(const Turn& turn, const Matrix& matrix, const CellTask& task) {
+  constexpr double kLoad = 3;
+  constexpr double kPromptToken = 0.029;
+  constexpr double kStep = 0.03;
+  constexpr double kStepToken = 0.036;
+  const AttentionCost attention = attention_of(turn.cell.kv);
   const double depth = turn.cell.depth;
-  const bool is_stock = !turn.cell.kv.starts_with("turbo");
-  const double slowness = is_stock ? 4 : 1;
+  const auto read = [&](double n_tokens, double behind) {
+    return n_tokens * (kPromptToken + attention.prompt * behind);
+  };
   const bool fills = turn.repeat == 0 && turn.cell.n_sequences == matrix.n_sequences.front();
-  const double fill = fills ? depth / 170 * (1 + slowness * depth / 8000) : 0;
-  return 5 + fill + 64 * (0.06 + slowness * 3e-5 * depth * turn.cell.n_sequences);
+  const double fill = fills ? read(depth, depth / 2) : 0;
+  const double step = kStep + turn.cell.n_sequences * (kStepToken + attention.decode * depth);
+  return kLoad + fill + read(task.n_prompt, depth) + task.n_tokens * step;
 }
 
 }  // namespace slipstream::bench

@@ -42,7 +42,7 @@ Result<void> run_matrix(const Matrix& matrix, const CellTask& task,
                         const std::function<void(const MatrixProgress&)>& on_progress) {
   const std::vector<Turn> turns = plan_turns(matrix, journal.done());
   double cost_all = 0;
-  for (const Turn& turn : turns) cost_all += guess_cost(turn, matrix);
+  for (const Turn& turn : turns) cost_all += guess_seconds(turn, matrix, task);
   double cost_done = 0;
   const Turn* before = nullptr;
   for (const Turn& turn : turns) {
@@ -52,7 +52,7 @@ Result<void> run_matrix(const Matrix& matrix, const CellTask& task,
     }
     before = &turn;
     make_folder(states);
-    const double cost = guess_cost(turn, matrix);
+    const double cost = guess_seconds(turn, matrix, task);
     const auto show = [&](double done) {
       on_progress({.done = (cost_done + cost * done) / cost_all, .turn = &turn});
     };
