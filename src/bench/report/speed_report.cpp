@@ -33,9 +33,9 @@ h2 { font-size: 18px; margin: 40px 0 12px; }
 svg { width: 100%; height: auto; display: block; font-family: inherit; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 13px; }
-th, td { padding: 5px 8px; border-bottom: 1px solid var(--line); text-align: right;
-  white-space: nowrap; }
-th { color: var(--soft); font-weight: 600; }
+th, td { padding: 5px 8px; border-bottom: 1px solid var(--line); text-align: right; }
+th { color: var(--soft); font-weight: 600; vertical-align: bottom; }
+td { white-space: nowrap; }
 td:first-child, th:first-child { text-align: left; }
 tr.first td { border-top: 2px solid var(--line); }
 .better { color: var(--good); font-weight: 600; } .worse { color: var(--bad); font-weight: 600; }
