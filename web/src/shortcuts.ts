@@ -20,7 +20,9 @@ const isWriting = (target: EventTarget | null) =>
 
 function search() {
   go('chat');
-  requestAnimationFrame(() => document.getElementById('search-chats')?.focus());
+  const focus = () => document.getElementById('search-chats')?.focus();
+  focus(); // at once, so that no letter is lost; from another page the list comes with the next frame
+  requestAnimationFrame(focus);
 }
 
 export function listenToKeys({ startChat, focusComposer }: Actions) {

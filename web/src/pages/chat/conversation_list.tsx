@@ -1,5 +1,5 @@
 // All conversations: found, opened, renamed, deleted.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { running } from '../../chat/answering.ts';
 import { conversations, remove, search, update } from '../../chat/store.ts';
 import { type Conversation, titleOf } from '../../chat/types.ts';
@@ -8,7 +8,8 @@ import { go } from '../../place.ts';
 
 function Rename({ conversation, onEnd }: { conversation: Conversation; onEnd: () => void }) {
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.select(), []);
+  // Before the next key: an effect after painting would lose the first letters of who types at once.
+  useLayoutEffect(() => input.current?.select(), []);
   let is_over = false; // going away takes the focus with it
   const end = (keeps: boolean) => {
     if (is_over) return;
