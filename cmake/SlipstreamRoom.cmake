@@ -60,24 +60,26 @@ function(slipstream_program target)
   slipstream_compile_folders_together(${target})
 endfunction()
 
-# What is tested without the programs: the unit tests, and the fuzz targets on their corpora.
+# What the gate tests with sanitizers: unit tests, and the fuzz targets on their corpora.
 if(SLIPSTREAM_TESTS)
   add_custom_target(unit_tests)
 endif()
 
-# slipstream_unit_test(TARGET SOURCES file... LINK library...): GoogleTest cases, each one a ctest
-# with label "unit"; under emulation one ctest, for starting the program takes longer there than most
-# cases do. Nothing where tests are not built.
+# slipstream_unit_test(TARGET [SANITIZED_AT_NIGHT] SOURCES file... LINK library...): GoogleTest cases,
+# each one a ctest with label "unit"; under emulation one ctest, for starting the program takes longer
+# there than most cases do. Nothing where tests are not built.
 function(slipstream_unit_test target)
   if(NOT SLIPSTREAM_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 test "SANITIZED_AT_NIGHT" "" "SOURCES;LINK")
   find_package(GTest CONFIG REQUIRED)
   include(GoogleTest)
   slipstream_program(${target} ${test_SOURCES})
   target_link_libraries(${target} PRIVATE ${test_LINK} GTest::gmock GTest::gtest_main)
-  add_dependencies(unit_tests ${target})
+  if(NOT test_SANITIZED_AT_NIGHT)
+    add_dependencies(unit_tests ${target})
+  endif()
   if(CMAKE_CROSSCOMPILING)
     add_test(NAME ${target} COMMAND ${target})
     set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 300)
