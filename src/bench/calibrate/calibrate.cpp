@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "base/format.h"
@@ -33,7 +34,6 @@ class Calibration {
     suite_.arm.n_chunks = options.n_chunks;
     suite_.arm.n_needle_texts = options.n_needle_texts;
     suite_.arm.n_threads = options.n_threads;
-    suite_.arm.tasks = {"divergence", "needles"};
     suite_.arm_command = options.arm_command;
   }
 
@@ -101,12 +101,17 @@ class Calibration {
   }
 
   Result<void> read_f16() {
+    suite_.arm.tasks = {"divergence", "needles"};
     Result<quality::ArmResult> found =
-        run_arm_in_child(suite_, "f16", stage("asking f16", arm_weight()));
+        run_arm_in_child(suite_, "f16", stage("asking f16", divergence_weight() + needle_weight()));
     if (!found) return std::unexpected(found.error());
     f16_ = std::move(*found);
     evidence_.depths = f16_.depths;
     evidence_.notes = f16_.notes;
+    if (!f16_.needles.empty() && !f16_finds_needles()) {
+      evidence_.notes.emplace_back(
+          "f16 itself finds no needle: schemes are judged by their divergence alone");
+    }
     return {};
   }
 
@@ -133,12 +138,30 @@ class Calibration {
 
   Result<Trial> try_scheme(const std::string& kv, double kl_expected) {
     Trial trial{.kv = kv, .kl_expected = kl_expected};
-    const Result<quality::ArmResult> found =
-        run_arm_in_child(suite_, kv, stage(format_text("trying {}", kv), arm_weight()));
-    if (!found) return std::unexpected(found.error());
-    trial.objection = objection_to(*found, f16_, options_.budget, trial);
+    if (const auto done = try_task("divergence", divergence_weight(), trial); !done) {
+      return std::unexpected(done.error());
+    }
+    // Needles take several times as long, and cannot save what is past the budget.
+    if (trial.objection.empty() && f16_finds_needles()) {
+      if (const auto done = try_task("needles", needle_weight(), trial); !done) {
+        return std::unexpected(done.error());
+      }
+    }
     evidence_.trials.push_back(trial);
     return trial;
+  }
+
+  Result<void> try_task(const char* task, double weight, Trial& trial) {
+    suite_.arm.tasks = {task};
+    const Result<quality::ArmResult> found = run_arm_in_child(
+        suite_, trial.kv, stage(format_text("trying {}: {}", trial.kv, task), weight));
+    if (!found) return std::unexpected(found.error());
+    trial.objection = objection_to(*found, f16_, options_.budget, trial);
+    return {};
+  }
+
+  [[nodiscard]] bool f16_finds_needles() const {
+    return std::ranges::any_of(f16_.needles, &quality::NeedleAnswer::right);
   }
 
   Result<void> take(const std::string& kv, const WidthChoice& choice) {
@@ -191,8 +214,9 @@ class Calibration {
   bench::OnProgress stage(std::string what, double weight) {
     const double from = std::exchange(done_, done_ + weight);
     return [this, what = std::move(what), from, weight](double part) {
-      // The parts that are sure to come; another trial makes it more.
-      const double all = std::max(done_, probe_weight() + 2 * arm_weight());
+      // f16 and one trial are sure to come; another trial makes it more.
+      const double all =
+          std::max(done_, probe_weight() + 2 * (divergence_weight() + needle_weight()));
       on_stage_((from + part * weight) / all, what);
     };
   }
@@ -201,10 +225,10 @@ class Calibration {
         static_cast<double>(group_layers(geometry_, options_.n_layers_together).size());
     return (10 + 6 * n_groups) * options_.n_chunks * depths_.front();
   }
-  [[nodiscard]] double arm_weight() const {
-    double sum = 0;
-    for (const int depth : depths_) sum += depth;
-    return sum * (options_.n_chunks + 12 * options_.n_needle_texts);
+  [[nodiscard]] double divergence_weight() const { return depth_sum() * options_.n_chunks; }
+  [[nodiscard]] double needle_weight() const { return depth_sum() * 12 * options_.n_needle_texts; }
+  [[nodiscard]] double depth_sum() const {
+    return std::accumulate(depths_.begin(), depths_.end(), 0.0);
   }
 
   const Options& options_;

@@ -43,13 +43,18 @@ std::string layer_table(const Evidence& evidence) {
   return table.plain();
 }
 
+// "-" where none was asked for, because something else spoke against the scheme already.
+std::string needles_text(const Trial& trial) {
+  if (trial.n_needles == 0) return "-";
+  return format_text("{} of {}", trial.n_needles_found, trial.n_needles);
+}
+
 std::string trial_table(const Evidence& evidence) {
   bench::TextTable table({"tried", "KL expected", "KL", "same top-1", "needles", ""});
   for (const Trial& trial : evidence.trials) {
     const bool is_taken = trial.kv == evidence.chosen && trial.objection.empty();
     table.add({trial.kv, format_text("{:.4f}", trial.kl_expected), format_text("{:.4f}", trial.kl),
-               format_text("{:.1f} %", 100 * trial.same_top),
-               format_text("{} of {}", trial.n_needles_found, trial.n_needles),
+               format_text("{:.1f} %", 100 * trial.same_top), needles_text(trial),
                is_taken ? "taken" : trial.objection});
   }
   return table.plain();
