@@ -79,11 +79,19 @@ test('chats are kept, found, renamed and deleted', async () => {
 
   const chats = page.getByRole('list', { name: 'Chats' }).getByRole('listitem');
   assert.equal(await chats.count(), 2);
-  await page.keyboard.press('Control+K');
+  // Who types at once loses no letter: the focus is there before the next painting.
+  assert.equal(await page.evaluate(() => {
+    dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true }));
+    return document.activeElement.ariaLabel;
+  }), 'Search chats');
   await page.keyboard.type('AMBER lantern');
   await page.waitForFunction(() => document.querySelectorAll('.side .entry').length === 1);
   await chats.first().hover();
-  await chats.first().getByRole('button', { name: /^Rename/ }).click();
+  assert.equal(await chats.first().getByRole('button', { name: /^Rename/ }).evaluate(async (button) => {
+    button.click();
+    await new Promise((rendered) => setTimeout(rendered));
+    return document.activeElement.ariaLabel;
+  }), 'New name of the chat');
   await page.keyboard.type('A lantern');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'A lantern' }).click();
