@@ -63,6 +63,8 @@ class NeedleModel(unittest.TestCase):
                 self.assertEqual(kl, sorted(kl), "fewer bits cost more")
         for trial in self.evidence["trials"]:
             self.assertLess(abs(trial["kl"] - trial["kl_expected"]), 0.5 * trial["kl_expected"])
+            by_divergence = bool(trial["objection"]) and "needles" not in trial["objection"]
+            self.assertEqual(trial["n_needles"] == 0, by_divergence, trial)
 
     def test_it_says_what_and_why(self):
         for words in (self.evidence["chosen"], "bytes per token", "Why: ", str(self.path)):

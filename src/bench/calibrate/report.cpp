@@ -43,7 +43,7 @@ std::string layer_table(const Evidence& evidence) {
   return table.plain();
 }
 
-// "-" where none was asked for, because something else spoke against the scheme already.
+// "-" where none was asked for: f16 finds none, or something else spoke against the scheme already.
 std::string needles_text(const Trial& trial) {
   if (trial.n_needles == 0) return "-";
   return format_text("{} of {}", trial.n_needles_found, trial.n_needles);
