@@ -71,7 +71,7 @@ TEST(KvSchemeContract, BothReadTheSameLayers) {
 TEST(KvSchemeContract, SizesAreThePlugins) {
   for (const int bits : {2, 3, 4, 8}) {
     for (int head_dim = 16; head_dim <= 1024; head_dim += 16) {
-      for (const std::int64_t n_cells : {1, 16, 250, 256, 4096}) {
+      for (const std::int64_t n_cells : {1, 16, 250, 256, 4096, 32768, 300000}) {
         for (const KvSide side : {KvSide::kKey, KvSide::kValue}) {
           const turbo::CacheShape shape{
               .side = side == KvSide::kKey ? turbo::Side::kKey : turbo::Side::kValue,

@@ -48,7 +48,8 @@ class Plugin(unittest.TestCase):
     def test_the_reported_cache_shrinks_by_the_schemes_ratio(self):
         device, plain = kv_buffer_mib(None, 32768)
         self.assertEqual(device, "CPU")
-        for scheme, at_least in (("turbo8", 1.9), ("turbo8v4", 2.5), ("turbo4", 3.8),
+        # Of 64 chunks one is kept in 8 bits beside its codes.
+        for scheme, at_least in (("turbo8", 1.9), ("turbo8v4", 2.5), ("turbo4", 3.75),
                                  ("turbo3", 4.9)):
             device, compressed = kv_buffer_mib(scheme, 32768)
             self.assertEqual(device, "TURBO")

@@ -97,6 +97,10 @@ class Calibration {
     } catch (const nlohmann::json::exception& error) {
       return fail(Code::kCorrupt, format_text("a probe cannot be read: {}", error.what()));
     }
+    if (const Result<void> checked = check_scheme(geometry_, kKeysWithoutCentre); !checked) {
+      evidence_.notes.push_back(
+          format_text("keys were not searched for a large offset: {}", checked.error().message));
+    }
     return {};
   }
 
@@ -107,7 +111,7 @@ class Calibration {
     if (!found) return std::unexpected(found.error());
     f16_ = std::move(*found);
     evidence_.depths = f16_.depths;
-    evidence_.notes = f16_.notes;
+    evidence_.notes.append_range(f16_.notes);
     if (!f16_.needles.empty() && !f16_finds_needles()) {
       evidence_.notes.emplace_back(
           "f16 itself finds no needle: schemes are judged by their divergence alone");

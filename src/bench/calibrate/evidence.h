@@ -20,7 +20,7 @@ struct SchemeEvidence {
 
 // Whether 4-bit keys hold only because the codec takes their offset away. Stock's q4_0, which
 // leaves it in, shows what they would be without: the centre is taken from the first rows of a
-// text, and an offset that moves later is not followed.
+// text, and an offset that moves later is not followed. Zeros where the model cannot have q4_0.
 struct KeyOffset {
   double kl_with_centre = 0;     // 4-bit keys of ours, values f16
   double kl_without_centre = 0;  // q4_0 keys, values f16

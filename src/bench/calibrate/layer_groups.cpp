@@ -15,6 +15,12 @@ double bytes_per_token(const ModelGeometry& geometry, const KvScheme& scheme) {
   return static_cast<double>(many - few) / static_cast<double>(kCells);
 }
 
+Result<void> check_scheme(const ModelGeometry& geometry, std::string_view kv) {
+  const Result<KvScheme> scheme = parse_kv_scheme(kv);
+  if (!scheme) return std::unexpected(scheme.error());
+  return check_cache(geometry, *scheme);
+}
+
 std::vector<LayerGroup> group_layers(const ModelGeometry& geometry, int n_together) {
   std::vector<int> layers;
   for (const AttentionLayer& layer : geometry.attention) {

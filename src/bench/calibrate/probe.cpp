@@ -22,11 +22,10 @@ constexpr int kStepTokens = 512;
 // "turbo0v0" is f16 on the plugin's device.
 constexpr const char* kPlain = "turbo0v0";
 constexpr const char* kFinest = "turbo8";
-// What people name: --kv refuses those that turn out to be broken.
+// What people name, as far as the model can have it: --kv refuses those that turn out to be broken.
 constexpr std::array kNamed = {"turbo8v4", "turbo4", "turbo3", "turbo2", "q8_0", "q4_0"};
 constexpr std::array kWidths = {4, 3, 2};
 constexpr const char* kKeysWithCentre = "turbo4v0";
-constexpr const char* kKeysWithoutCentre = "q4_0/f16";
 
 using quality::DivergenceFigures;
 using quality::Tokens;
@@ -116,6 +115,7 @@ class Probe {
     result_.n_tokens = finest->n_tokens;
     result_.finest = {.kv = kFinest, .kl = finest->kl_mean, .same_top = finest->same_top};
     for (const char* kv : kNamed) {
+      if (!check_scheme(geometry_, kv)) continue;
       const Result<DivergenceFigures> figures = pass(kv);
       if (!figures) return std::unexpected(figures.error());
       result_.schemes.push_back({.kv = kv, .kl = figures->kl_mean, .same_top = figures->same_top});
@@ -124,6 +124,7 @@ class Probe {
   }
 
   Result<void> look_for_offset() {
+    if (!check_scheme(geometry_, kKeysWithoutCentre)) return {};  // nothing to compare with
     const Result<DivergenceFigures> with = pass(kKeysWithCentre);
     if (!with) return std::unexpected(with.error());
     const Result<DivergenceFigures> without = pass(kKeysWithoutCentre);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "bench/calibrate/evidence.h"
@@ -32,6 +33,8 @@ struct ProbeTask {
 };
 
 inline constexpr int kGroupsMax = 8;
+// 4-bit keys that keep their offset (KeyOffset).
+inline constexpr const char* kKeysWithoutCentre = "q4_0/f16";
 
 [[nodiscard]] Result<ProbeResult> probe(const ProbeTask& task,
                                         const bench::OnProgress& on_progress);
@@ -42,6 +45,10 @@ inline constexpr int kGroupsMax = 8;
 
 // What a token takes in the cache.
 [[nodiscard]] double bytes_per_token(const ModelGeometry& geometry, const KvScheme& scheme);
+
+// Whether the model can have a cache of this scheme: stock's types have blocks of 32 channels,
+// which not every head divides into. kUnsupported: it cannot.
+[[nodiscard]] Result<void> check_scheme(const ModelGeometry& geometry, std::string_view kv);
 
 // The process of a probe (child_task.h). The exit status.
 int answer_as_probe();

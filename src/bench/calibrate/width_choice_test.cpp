@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "bench/calibrate/probe.h"
+
 namespace slipstream::calibrate {
 namespace {
 
@@ -98,6 +100,25 @@ TEST(WidthChoice, NamesWhatMostLayersHaveFirst) {
                                   group(20, 20, {8, 4}), group(21, 21, {3, 3})}),
             "turbo4v3,0-3=turbo8v4,16-20=turbo8v4,21=turbo3");
   EXPECT_EQ(scheme_of(std::vector{group(0, 27, {8, 4})}), "turbo8v4");
+}
+
+ModelGeometry with_heads_of(std::int64_t head_dim) {
+  ModelGeometry geometry;
+  geometry.attention = {{.n_heads = 6,
+                         .n_kv_heads = 6,
+                         .key_channels = 6 * head_dim,
+                         .value_channels = 6 * head_dim}};
+  return geometry;
+}
+
+TEST(CheckScheme, StocksTypesNeedHeadsOfWholeBlocks) {
+  for (const char* kv : {"q8_0", "q4_0", kKeysWithoutCentre}) {
+    EXPECT_TRUE(check_scheme(with_heads_of(64), kv)) << kv;
+    const Result<void> refused = check_scheme(with_heads_of(48), kv);
+    ASSERT_FALSE(refused) << kv;
+    EXPECT_EQ(refused.error().code, Code::kUnsupported) << kv;
+  }
+  EXPECT_TRUE(check_scheme(with_heads_of(48), "turbo4"));
 }
 
 }  // namespace

@@ -90,7 +90,32 @@ struct Query {
   std::int64_t head;
   const std::uint16_t* mask;  // null: everything is seen
   const Sight* sights;
+  int own_chunk;  // of its own token; kUnknown: not written in this graph
+
+  static constexpr int kUnknown = -2;
+  // Most of its weight goes there: to be read in 8 bits where that is at hand.
+  [[nodiscard]] bool wants_precise(int chunk) const {
+    return own_chunk != kUnknown && (chunk == own_chunk || chunk + 1 == own_chunk || chunk == 0);
+  }
 };
+
+struct Sides {
+  CacheSide keys;
+  CacheSide values;
+  Sides(const AttentionTask& task, bool precise)
+      : keys(task.keys, static_cast<int>(task.op->src[0]->ne[0]), precise),
+        values(task.values, static_cast<int>(task.op->src[2]->ne[0]), precise) {}
+};
+
+AmxShape amx_shape(const ggml_tensor* op, const Sides& sides) {
+  const ggml_tensor* q = op->src[0];
+  const std::int64_t group = q->ne[2] / op->src[1]->ne[2];
+  const auto n_queries = static_cast<int>(std::min(q->ne[1] * group, kBlockQueries));
+  constexpr int kRowsMax = kRowsPadding;
+  return {.key_rows = std::min(kRowsMax, n_queries * n_digits(sides.keys.bits)),
+          .key_part_channels = sides.keys.part_channels,
+          .value_rows = std::min(kRowsMax, n_queries * n_digits(sides.values.bits))};
+}
 
 constexpr std::size_t kQueriesMax = std::max(kBlockQueries, kGroupMax);
 
@@ -99,9 +124,13 @@ class PieceAttention {
   PieceAttention(const AttentionTask& task, const Piece& piece, Workspace& space)
       : op_(task.op),
         params_(params_of(task.op)),
-        keys_(task.keys, static_cast<int>(task.op->src[0]->ne[0])),
-        values_(task.values, static_cast<int>(task.op->src[2]->ne[0])),
-        first_stream_(task.first_stream),
+        precise_(task, true),
+        sides_(task, false),
+        keys_(sides_.keys),
+        values_(sides_.values),
+        own_cells_(precise_.keys.is_precise || precise_.values.is_precise ? task.own_cells
+                                                                          : nullptr),
+        stream_(task.first_stream + piece.stream),
         plan_(*task.plan),
         piece_(piece),
         space_(space),
@@ -109,14 +138,13 @@ class PieceAttention {
 
   void run() {
     prepare();
-    const std::int64_t n_cells = op_->src[1]->ne[1];
-    for (int idx = piece_.first_chunk; idx < piece_.end_chunk; ++idx) {
-      const std::int64_t first = static_cast<std::int64_t>(idx) * kChunkTokens;
-      look_at(
-          {.stream = first_stream_ + piece_.stream,
-           .head = piece_.kv_head,
-           .idx = idx,
-           .n_tokens = static_cast<int>(std::min<std::int64_t>(kChunkTokens, n_cells - first))});
+    look_at_chunks();
+    if (n_precise_ > 0) {  // the rest, in 8 bits
+      sides_ = precise_;
+      is_precise_pass_ = true;
+      const AmxScope tiles(with_amx_, amx_shape(op_, sides_));
+      prepare_sides();
+      look_at_chunks();
     }
     for (std::size_t q = 0; q < n_queries_; ++q) {
       sum_[q] = std::reduce(sums_ + q * kTileTokens, sums_ + (q + 1) * kTileTokens);
@@ -145,14 +173,19 @@ class PieceAttention {
     bias_ = space_.bias.get(n_padded * kChunkTokens);
     sums_ = space_.sums.get(n_padded * kTileTokens);
     std::fill_n(sums_, n_queries_ * kTileTokens, 0.0F);
-    step_ = space_.steps.get(n_queries_ * static_cast<std::size_t>(values_.n_parts));
     std::fill_n(outputs_, n_queries_ * value_dim, 0.0F);
-    if (keys_.cache != nullptr) {
-      // A run of queries may begin anywhere, and AMX reads on to the end of its sixteenth row.
-      const std::size_t n_rows = n_queries_ * 2 + kRowsPadding;
-      digits_ = space_.query_digits.get(n_rows * digit_stride_);
-      offsets_ = space_.offsets.get(n_queries_ * static_cast<std::size_t>(keys_.n_parts));
+    for (std::size_t i = 0; i < n_queries_; ++i) {
+      const std::int64_t row = piece_.first_row + static_cast<std::int64_t>(i) / group;
+      const std::int64_t head = piece_.kv_head * group + static_cast<std::int64_t>(i) % group;
+      prepare(i, row, head);
     }
+    prepare_sides();
+  }
+
+  // What depends on the codes' widths.
+  void prepare_sides() {
+    const auto value_dim = static_cast<std::size_t>(values_.head_dim);
+    step_ = space_.steps.get(n_queries_ * static_cast<std::size_t>(values_.n_parts));
     // Of keys, part after part; later of values.
     const std::size_t n_product_rows = padded(n_queries_ * 2, kRowsPadding);
     product_stride_ = n_product_rows * kChunkTokens;
@@ -161,11 +194,13 @@ class PieceAttention {
         std::max(static_cast<std::size_t>(keys_.n_parts) * kChunkTokens, value_dim));
     weights_ =
         space_.weight_digits.get(product_stride_ * static_cast<std::size_t>(values_.n_parts));
-    for (std::size_t i = 0; i < n_queries_; ++i) {
-      const std::int64_t row = piece_.first_row + static_cast<std::int64_t>(i) / group;
-      const std::int64_t head = piece_.kv_head * group + static_cast<std::int64_t>(i) % group;
-      prepare(i, row, head);
-    }
+    if (keys_.cache == nullptr) return;
+    // A run of queries may begin anywhere, and AMX reads on to the end of its sixteenth row.
+    const std::size_t n_rows = n_queries_ * 2 + kRowsPadding;
+    digits_ = space_.query_digits.get(n_rows * digit_stride_);
+    offsets_ = space_.offsets.get(n_queries_ * static_cast<std::size_t>(keys_.n_parts));
+    const auto key_dim = static_cast<std::size_t>(keys_.head_dim);
+    for (std::size_t i = 0; i < n_queries_; ++i) make_digits(i, {vectors_ + i * key_dim, key_dim});
   }
 
   void prepare(std::size_t i, std::int64_t row, std::int64_t head) {
@@ -175,7 +210,8 @@ class PieceAttention {
                    .mask = mask == nullptr ? nullptr
                                            : at<const std::uint16_t>(mask, row, head % mask->ne[2],
                                                                      piece_.stream % mask->ne[3]),
-                   .sights = plan_.work().mask_chunks().row(row, head, piece_.stream)};
+                   .sights = plan_.work().mask_chunks().row(row, head, piece_.stream),
+                   .own_chunk = own_chunk(row)};
     max_[i] = kMinusInfinity;
     slope_[i] = slope_of(params_.max_bias, head, op_->src[0]->ne[2]);
     centre_score_[i] = 0;
@@ -189,7 +225,13 @@ class PieceAttention {
       centre_score_[i] += vector[c++] * centre;
     }
     rotate_fast(keys_.cache->rotation(), vector);
-    make_digits(i, vector);
+  }
+
+  // Rows of a batch come stream after stream.
+  [[nodiscard]] int own_chunk(std::int64_t row) const {
+    if (own_cells_ == nullptr) return Query::kUnknown;
+    const std::int64_t cell = index_at(own_cells_, piece_.stream * op_->src[0]->ne[1] + row);
+    return static_cast<int>(cell % keys_.tensor->n_cells() / kChunkTokens);
   }
 
   // A query to integers: digits of 8 bits, with zeroes behind.
@@ -233,12 +275,32 @@ class PieceAttention {
 
   void find_runs(int chunk) {
     n_runs_ = 0;
+    const bool is_kept = own_cells_ != nullptr && precise_.keys.has(stream_, chunk) &&
+                         precise_.values.has(stream_, chunk);
+    const auto reads = [&](std::size_t q) {
+      if (queries_[q].sights[chunk] == Sight::kNothing) return false;
+      const bool precisely = is_kept && queries_[q].wants_precise(chunk);
+      if (precisely && !is_precise_pass_) ++n_precise_;
+      return precisely == is_precise_pass_;
+    };
     for (std::size_t first = 0; first < n_queries_; ++first) {
-      if (queries_[first].sights[chunk] == Sight::kNothing) continue;
+      if (!reads(first)) continue;
       std::size_t end = first + 1;
-      while (end < n_queries_ && queries_[end].sights[chunk] != Sight::kNothing) ++end;
+      while (end < n_queries_ && reads(end)) ++end;
       runs_[n_runs_++] = {.first = first, .n = end - first};
       first = end;
+    }
+  }
+
+  void look_at_chunks() {
+    const std::int64_t n_cells = op_->src[1]->ne[1];
+    for (int idx = piece_.first_chunk; idx < piece_.end_chunk; ++idx) {
+      const std::int64_t first = static_cast<std::int64_t>(idx) * kChunkTokens;
+      look_at(
+          {.stream = stream_,
+           .head = piece_.kv_head,
+           .idx = idx,
+           .n_tokens = static_cast<int>(std::min<std::int64_t>(kChunkTokens, n_cells - first))});
     }
   }
 
@@ -478,21 +540,19 @@ class PieceAttention {
     const std::span output(outputs_ + q * static_cast<std::size_t>(values_.head_dim),
                            static_cast<std::size_t>(values_.head_dim));
     for (float& value : output) value *= factor;
-    if (values_.cache != nullptr) {
-      rotate_back_fast(values_.cache->rotation(), output);
-      for (std::size_t c = 0; const float centre : values_.cache->centre(piece_.kv_head)) {
-        output[c++] += centre * sum_[q] * factor;
-      }
-    }
+    if (values_.cache != nullptr) rotate_back_fast(values_.cache->rotation(), output);
     std::memcpy(at<float>(op_, queries_[q].head, queries_[q].row, piece_.stream), output.data(),
                 output.size_bytes());
   }
 
   const ggml_tensor* op_;
   Params params_;
-  CacheSide keys_;
-  CacheSide values_;
-  std::int64_t first_stream_;
+  Sides precise_;
+  Sides sides_;  // those that are being read: codes first, then what is precise
+  const CacheSide& keys_;
+  const CacheSide& values_;
+  const ggml_tensor* own_cells_;
+  std::int64_t stream_;
   SharedPlan& plan_;
   const Piece& piece_;
   Workspace& space_;
@@ -502,6 +562,8 @@ class PieceAttention {
   std::size_t digit_stride_ = 0;
   std::size_t product_stride_ = 0;
   std::size_t n_runs_ = 0;
+  std::size_t n_precise_ = 0;  // queries left for the second pass, counted by chunk
+  bool is_precise_pass_ = false;
   const std::uint8_t* key_bytes_ = nullptr;
   std::int8_t* value_bytes_ = nullptr;
   float* key_scales_ = nullptr;
@@ -527,18 +589,6 @@ class PieceAttention {
   float factor_[kQueriesMax];
   bool is_number_[kQueriesMax];
 };
-
-AmxShape amx_shape(const AttentionTask& task) {
-  const ggml_tensor* q = task.op->src[0];
-  const std::int64_t group = q->ne[2] / task.op->src[1]->ne[2];
-  const auto n_queries = static_cast<int>(std::min(q->ne[1] * group, kBlockQueries));
-  const CacheSide keys(task.keys, static_cast<int>(q->ne[0]));
-  const CacheSide values(task.values, static_cast<int>(task.op->src[2]->ne[0]));
-  constexpr int kRowsMax = kRowsPadding;
-  return {.key_rows = std::min(kRowsMax, n_queries * n_digits(keys.bits)),
-          .key_part_channels = keys.part_channels,
-          .value_rows = std::min(kRowsMax, n_queries * n_digits(values.bits))};
-}
 
 }  // namespace
 
@@ -572,7 +622,7 @@ void SharedPlan::make(int n_threads) {
 }
 
 void run_attention(const AttentionTask& task, int thread_idx) {
-  const AmxScope tiles(use_amx(), amx_shape(task));
+  const AmxScope tiles(use_amx(), amx_shape(task.op, Sides(task, false)));
   for (const Piece& piece : task.plan->work().pieces_of(thread_idx)) {
     PieceAttention(task, piece, thread_workspace()).run();
   }

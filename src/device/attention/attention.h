@@ -49,6 +49,9 @@ struct AttentionTask {
   CacheTensor* values;
   std::int64_t first_stream;  // the first of the cache's streams that the op looks at
   SharedPlan* plan;
+  // The cells that the batch's own rows were written into, in the order of the queries, as SET_ROWS
+  // has them; null: not in this graph, so nothing is read precisely (precise_chunks.h).
+  const ggml_tensor* own_cells = nullptr;
 };
 
 // Whether the keys or values that an op reads have the form that libllama's graphs give them, in

@@ -5,15 +5,21 @@
 #include <ggml-cpp.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <random>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "device/attention/chunk_kernels.h"
 #include "device/graph/binding.h"
 #include "device/kv_buffer/kv_buffer.h"
+#include "device/kv_buffer/precise_chunks.h"
 
 namespace slipstream::turbo {
 namespace {
@@ -31,10 +37,18 @@ struct Case {
   bool sinks = false;
   bool causal = true;
   int n_threads = 1;
-};
+  std::int64_t n_cells = 80;
+  std::int64_t first_stream = 0;
+  // The last cells are the queries' own, written after keep_precise(); those before as a prompt of
+  // their own, or, if not kept, as a state is restored. Each stream is 70 cells shorter.
+  bool own_cells = false;
+  bool keeps_prompt = true;
 
-constexpr std::int64_t kCells = 80;
-constexpr std::int64_t kUsedCells = 72;  // the view ends inside a tile
+  [[nodiscard]] std::int64_t n_used() const { return n_cells - 8; }  // ends inside a tile
+  [[nodiscard]] std::int64_t own_cell(std::int64_t stream, std::int64_t query) const {
+    return n_used() - n_queries + query - (own_cells ? 70 * stream : 0);
+  }
+};
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -55,16 +69,17 @@ class Attention : public testing::TestWithParam<Case> {
   ggml_tensor* make_cache(const char* name) {
     ggml_tensor* cache =
         ggml_new_tensor_3d(cache_context_.get(), GGML_TYPE_F16, case_.head_dim * case_.n_kv_heads,
-                           kCells, case_.n_streams);
+                           case_.n_cells, case_.first_stream + case_.n_streams);
     ggml_set_name(cache, name);
     return cache;
   }
 
   // As libllama reads its cache: [head_dim, heads, cells, streams], heads and cells exchanged.
   ggml_tensor* view(ggml_tensor* cache) {
-    ggml_tensor* rows = ggml_view_4d(
-        context_.get(), cache, case_.head_dim, case_.n_kv_heads, kUsedCells, case_.n_streams,
-        ggml_row_size(cache->type, case_.head_dim), cache->nb[1], cache->nb[2], 0);
+    ggml_tensor* rows =
+        ggml_view_4d(context_.get(), cache, case_.head_dim, case_.n_kv_heads, case_.n_used(),
+                     case_.n_streams, ggml_row_size(cache->type, case_.head_dim), cache->nb[1],
+                     cache->nb[2], static_cast<std::size_t>(case_.first_stream) * cache->nb[2]);
     return ggml_permute(context_.get(), rows, 0, 2, 1, 3);
   }
 
@@ -73,14 +88,15 @@ class Attention : public testing::TestWithParam<Case> {
     query_ = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, case_.head_dim, case_.n_queries, case_.n_heads,
                                 case_.n_streams);
     fill(query_);
-    mask_ = ggml_new_tensor_4d(ctx, GGML_TYPE_F16, kUsedCells, case_.n_queries, 1, case_.n_streams);
+    const std::int64_t n_used = case_.n_used();
+    mask_ = ggml_new_tensor_4d(ctx, GGML_TYPE_F16, n_used, case_.n_queries, 1, case_.n_streams);
     for (std::int64_t i = 0; i < ggml_nelements(mask_); ++i) {
-      const std::int64_t cell = i % kUsedCells;
-      const std::int64_t query = i / kUsedCells % case_.n_queries;
+      const std::int64_t cell = i % n_used;
+      const std::int64_t query = i / n_used % case_.n_queries;
+      const std::int64_t stream = i / n_used / case_.n_queries;
       // Causal, with a hole: what libllama writes for removed cells. A bias where ALiBi wants one.
-      const bool hidden =
-          (case_.causal && cell > kUsedCells - case_.n_queries + query) || cell % 7 == 3;
-      const float bias = case_.max_bias > 0 ? -static_cast<float>(kUsedCells - cell) : 0.0F;
+      const bool hidden = (case_.causal && cell > case_.own_cell(stream, query)) || cell % 7 == 3;
+      const float bias = case_.max_bias > 0 ? -static_cast<float>(n_used - cell) : 0.0F;
       static_cast<ggml_fp16_t*>(mask_->data)[i] =
           ggml_fp32_to_fp16(hidden ? -std::numeric_limits<float>::infinity() : bias);
     }
@@ -91,7 +107,27 @@ class Attention : public testing::TestWithParam<Case> {
       fill(sinks_);
       ggml_flash_attn_ext_add_sinks(op_, sinks_);
     }
+    if (case_.own_cells) {
+      own_cells_ = ggml_new_tensor_1d(ctx, GGML_TYPE_I64, case_.n_queries * case_.n_streams);
+      const std::vector<std::int64_t> rows = rows_of(true);
+      std::ranges::copy(rows, static_cast<std::int64_t*>(own_cells_->data));
+    }
     ASSERT_TRUE(bind_attention(op_));
+  }
+
+  // The queries' own rows, stream after stream, or those before them.
+  [[nodiscard]] std::vector<std::int64_t> rows_of(bool own) const {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t stream = 0; stream < case_.n_streams; ++stream) {
+      const std::int64_t end = case_.own_cell(stream, own ? case_.n_queries : 0);
+      for (std::int64_t cell = own ? case_.own_cell(stream, 0) : 0; cell < end; ++cell) {
+        rows.push_back(row_of(stream, cell));
+      }
+    }
+    return rows;
+  }
+  [[nodiscard]] std::int64_t row_of(std::int64_t stream, std::int64_t cell) const {
+    return (case_.first_stream + stream) * case_.n_cells + cell;
   }
 
   void fill(ggml_tensor* tensor) {
@@ -106,10 +142,75 @@ class Attention : public testing::TestWithParam<Case> {
     std::vector<ggml_fp16_t> rows(static_cast<std::size_t>(ggml_nelements(cache)));
     for (ggml_fp16_t& value : rows) value = ggml_fp32_to_fp16(gauss(random_));
     ggml_backend_tensor_set(cache, rows.data(), 0, ggml_nbytes(cache));
+    if (!case_.own_cells) return;
+    if (case_.keeps_prompt) write_kept(cache, rows_of(false));
+    write_kept(cache, rows_of(true));
+  }
+
+  // As a graph does it: the whole batch is announced, then written over what was there.
+  void write_kept(ggml_tensor* cache, const std::vector<std::int64_t>& row_idx) {
+    CompressedCache* codes = find_cache(cache)->compressed();
+    if (codes != nullptr) {
+      const CacheShape shape =
+          PreciseChunks::scratch_shape(codes->shape(), static_cast<std::int64_t>(row_idx.size()));
+      codes->keep_precise(
+          row_idx, std::make_shared<CompressedCache>(CompressedCache::create(shape).value()));
+    }
+    std::normal_distribution<float> gauss;
+    std::vector<ggml_fp16_t> row(static_cast<std::size_t>(cache->ne[0]));
+    std::vector<float> numbers(row.size());
+    for (const std::int64_t idx : row_idx) {
+      for (ggml_fp16_t& value : row) value = ggml_fp32_to_fp16(gauss(random_));
+      ggml_fp16_to_fp32_row(row.data(), numbers.data(), cache->ne[0]);
+      if (codes != nullptr) {
+        find_cache(cache)->write_row(idx, numbers);
+      } else {
+        ggml_backend_tensor_set(cache, row.data(), static_cast<std::size_t>(idx) * cache->nb[1],
+                                cache->nb[1]);
+      }
+    }
   }
 
   // What the cache holds after rounding: the numbers both sides compute with, row after row.
-  static std::vector<float> stored(ggml_tensor* tensor) {
+  struct Stored {
+    std::vector<float> coded;
+    std::vector<float> precise;  // empty where there is no other copy
+  };
+  [[nodiscard]] Stored stored(ggml_tensor* tensor) const {
+    const CompressedCache* codes = find_cache(tensor)->compressed();
+    Stored rows{.coded = coded(tensor), .precise = {}};
+    if (codes == nullptr || !codes->has_precise()) return rows;
+    rows.precise.resize(rows.coded.size(), std::numeric_limits<float>::quiet_NaN());
+    const auto dim = static_cast<std::size_t>(case_.head_dim);
+    std::span<float> rest = rows.precise;
+    for (std::int64_t row = 0; row < find_cache(tensor)->n_rows(); ++row) {
+      const std::int64_t cell = row % case_.n_cells;
+      const auto [tiles, idx] = codes->precise(row / case_.n_cells, cell / kChunkTokens);
+      for (std::int64_t head = 0; head < case_.n_kv_heads; ++head, rest = rest.subspan(dim)) {
+        if (tiles == nullptr) continue;
+        const std::span vector = rest.first(dim);
+        tiles->read(idx * kChunkTokens + cell % kChunkTokens, head, vector);
+        std::ranges::transform(vector, codes->centre(head), vector.begin(), std::plus<>());
+      }
+    }
+    return rows;
+  }
+
+  // What the precise copy of a query's own chunk, the one before and the first is read for, if both
+  // sides have it.
+  [[nodiscard]] bool reads_precisely(std::int64_t stream, std::int64_t query,
+                                     std::int64_t cell) const {
+    const std::int64_t own = case_.own_cell(stream, query) / kChunkTokens;
+    const std::int64_t chunk = cell / kChunkTokens;
+    if (!case_.own_cells || (chunk != own && chunk + 1 != own && chunk != 0)) return false;
+    return std::ranges::all_of(std::array{keys_, values_}, [&](ggml_tensor* side) {
+      const CompressedCache* codes = find_cache(side)->compressed();
+      return codes == nullptr || !codes->has_precise() ||
+             codes->precise(case_.first_stream + stream, chunk).tiles != nullptr;
+    });
+  }
+
+  static std::vector<float> coded(ggml_tensor* tensor) {
     CacheTensor* cache = find_cache(tensor);
     std::vector<float> rows(static_cast<std::size_t>(ggml_nelements(tensor)));
     if (cache->compressed() == nullptr) {
@@ -117,9 +218,13 @@ class Attention : public testing::TestWithParam<Case> {
                             ggml_nelements(tensor));
       return rows;
     }
-    const auto n = static_cast<std::size_t>(cache->n_channels());
+    const auto dim = static_cast<std::size_t>(cache->compressed()->shape().head_dim);
+    std::span<float> rest = rows;
     for (std::int64_t row = 0; row < cache->n_rows(); ++row) {
-      cache->read_row(row, std::span(rows).subspan(static_cast<std::size_t>(row) * n, n));
+      for (std::int64_t head = 0; head < cache->compressed()->shape().n_heads; ++head) {
+        cache->compressed()->read(row, head, rest.first(dim));
+        rest = rest.subspan(dim);
+      }
     }
     return rows;
   }
@@ -131,8 +236,9 @@ class Attention : public testing::TestWithParam<Case> {
     const AttentionTask task{.op = op_,
                              .keys = find_cache(keys_),
                              .values = find_cache(values_),
-                             .first_stream = 0,
-                             .plan = &plan};
+                             .first_stream = case_.first_stream,
+                             .plan = &plan,
+                             .own_cells = own_cells_};
     {
       std::vector<std::jthread> threads;
       for (int i = 0; i < case_.n_threads; ++i) {
@@ -148,27 +254,31 @@ class Attention : public testing::TestWithParam<Case> {
   }
 
   std::vector<double> expected(std::int64_t stream, std::int64_t query, std::int64_t head,
-                               const std::vector<float>& keys, const std::vector<float>& values) {
+                               const Stored& keys, const Stored& values, bool codes_only) {
     const std::int64_t kv_head = head / (case_.n_heads / case_.n_kv_heads);
-    const auto at = [&](const std::vector<float>& rows, std::int64_t cell, std::int64_t channel) {
-      const std::int64_t row = stream * kCells + cell;
-      return static_cast<double>(rows[static_cast<std::size_t>(
-          (row * case_.n_kv_heads + kv_head) * case_.head_dim + channel)]);
+    const auto vector_at = [&](const Stored& rows, std::int64_t cell) {
+      const std::int64_t row = row_of(stream, cell);
+      const bool precisely =
+          !codes_only && !rows.precise.empty() && reads_precisely(stream, query, cell);
+      return (precisely ? rows.precise : rows.coded).data() +
+             (row * case_.n_kv_heads + kv_head) * case_.head_dim;
     };
     const float* q = static_cast<const float*>(query_->data) +
                      ((stream * case_.n_heads + head) * case_.n_queries + query) * case_.head_dim;
     const auto* mask = static_cast<const ggml_fp16_t*>(mask_->data) +
-                       (stream * case_.n_queries + query) * kUsedCells;
+                       (stream * case_.n_queries + query) * case_.n_used();
     std::vector<double> output(static_cast<std::size_t>(case_.head_dim));
     double total = 0;
     if (sinks_ != nullptr)
       total = std::exp(static_cast<double>(static_cast<float*>(sinks_->data)[head]));
-    for (std::int64_t cell = 0; cell < kUsedCells; ++cell) {
+    for (std::int64_t cell = 0; cell < case_.n_used(); ++cell) {
       const auto bias = static_cast<double>(ggml_fp16_to_fp32(mask[cell]));
       if (std::isinf(bias)) continue;
+      const float* key = vector_at(keys, cell);
+      const float* value = vector_at(values, cell);
       double score = 0;
       for (std::int64_t c = 0; c < case_.head_dim; ++c) {
-        score += static_cast<double>(q[c]) * at(keys, cell, c);
+        score += static_cast<double>(q[c]) * static_cast<double>(key[c]);
       }
       score *= static_cast<double>(kScale);
       const auto cap = static_cast<double>(case_.softcap);
@@ -176,10 +286,10 @@ class Attention : public testing::TestWithParam<Case> {
       const double weight = std::exp(score + slope(head) * bias);
       total += weight;
       for (std::int64_t c = 0; c < case_.head_dim; ++c) {
-        output[static_cast<std::size_t>(c)] += weight * at(values, cell, c);
+        output[static_cast<std::size_t>(c)] += weight * static_cast<double>(value[c]);
       }
     }
-    for (double& value : output) value /= total;
+    for (double& number : output) number /= total;
     return output;
   }
 
@@ -206,23 +316,35 @@ class Attention : public testing::TestWithParam<Case> {
   ggml_tensor* mask_ = nullptr;
   ggml_tensor* sinks_ = nullptr;
   ggml_tensor* op_ = nullptr;
+  ggml_tensor* own_cells_ = nullptr;
 };
 
 TEST_P(Attention, IsTheTextbooks) {
   write_cache(keys_);
   write_cache(values_);
   run();
-  const std::vector<float> keys = stored(keys_);
-  const std::vector<float> values = stored(values_);
+  const Stored keys = stored(keys_);
+  const Stored values = stored(values_);
   const auto* result = static_cast<const float*>(op_->data);
   for (std::int64_t stream = 0; stream < case_.n_streams; ++stream) {
     for (std::int64_t query = 0; query < case_.n_queries; ++query) {
+      double error = 0;
+      double error_of_codes = 0;
       for (std::int64_t head = 0; head < case_.n_heads; ++head) {
-        const std::vector<double> wanted = expected(stream, query, head, keys, values);
+        const std::vector<double> wanted = expected(stream, query, head, keys, values, false);
+        const std::vector<double> coarse =
+            case_.own_cells ? expected(stream, query, head, keys, values, true) : wanted;
         for (std::size_t c = 0; c < wanted.size(); ++c) {
-          ASSERT_NEAR(*result++, wanted[c], tolerance())
+          const auto found = static_cast<double>(*result++);
+          ASSERT_NEAR(found, wanted[c], tolerance())
               << "stream " << stream << " query " << query << " head " << head << " channel " << c;
+          error += (found - wanted[c]) * (found - wanted[c]);
+          error_of_codes += (coarse[c] - wanted[c]) * (coarse[c] - wanted[c]);
         }
+      }
+      // A precise chunk that was read as codes would show.
+      if (case_.own_cells) {
+        ASSERT_LT(error, error_of_codes / 8) << "stream " << stream << " query " << query;
       }
     }
   }
@@ -271,6 +393,106 @@ INSTANTIATE_TEST_SUITE_P(
              .n_queries = 40,
              .n_streams = 2,
              .n_threads = 3}),
+    [](const testing::TestParamInfo<Case>& test) { return std::string(test.param.name); });
+
+// Chunks end at cells 256 and 320; the last query's own cell is 321, of a second stream 251.
+INSTANTIATE_TEST_SUITE_P(
+    Precise, Attention,
+    testing::Values(Case{.name = "turbo4", .scheme = "turbo4", .n_cells = 330, .own_cells = true},
+                    Case{.name = "turbo3",
+                         .scheme = "turbo3",
+                         .head_dim = 128,
+                         .n_queries = 5,
+                         .n_cells = 330,
+                         .own_cells = true},
+                    Case{.name = "exact_keys",
+                         .scheme = "turbo8v4",
+                         .head_dim = 80,
+                         .n_queries = 70,
+                         .n_cells = 330,
+                         .own_cells = true},
+                    Case{.name = "plain_values",
+                         .scheme = "turbo4v0",
+                         .n_queries = 5,
+                         .n_cells = 330,
+                         .own_cells = true},
+                    Case{.name = "plain_keys",
+                         .scheme = "turbo0v4",
+                         .n_queries = 70,
+                         .n_threads = 3,
+                         .n_cells = 330,
+                         .own_cells = true},
+                    Case{.name = "one_on_threads",
+                         .scheme = "turbo3",
+                         .head_dim = 80,
+                         .n_threads = 3,
+                         .n_cells = 330,
+                         .own_cells = true},
+                    Case{.name = "streams",
+                         .scheme = "turbo4",
+                         .head_dim = 80,
+                         .n_queries = 5,
+                         .n_streams = 2,
+                         .n_cells = 330,
+                         .own_cells = true},
+                    Case{.name = "one_in_streams",
+                         .scheme = "turbo8v4",
+                         .head_dim = 128,
+                         .n_streams = 2,
+                         .n_threads = 3,
+                         .n_cells = 330,
+                         .own_cells = true},
+                    Case{.name = "prefill",
+                         .scheme = "turbo4",
+                         .head_dim = 128,
+                         .n_queries = 70,
+                         .n_cells = 330,
+                         .own_cells = true},
+                    Case{.name = "prefill_in_streams",
+                         .scheme = "turbo3",
+                         .n_queries = 70,
+                         .n_streams = 2,
+                         .n_threads = 3,
+                         .n_cells = 330,
+                         .own_cells = true},
+                    Case{.name = "through_the_scratch",
+                         .scheme = "turbo4",
+                         .n_queries = 200,
+                         .n_streams = 2,
+                         .n_threads = 3,
+                         .n_cells = 330,
+                         .own_cells = true},
+                    Case{.name = "all_at_once",
+                         .scheme = "turbo4",
+                         .n_queries = 322,
+                         .n_cells = 330,
+                         .own_cells = true},
+                    Case{.name = "later_stream",
+                         .scheme = "turbo4",
+                         .n_queries = 5,
+                         .n_streams = 2,
+                         .n_cells = 330,
+                         .first_stream = 1,
+                         .own_cells = true},
+                    Case{.name = "restored",
+                         .scheme = "turbo4",
+                         .n_queries = 70,
+                         .n_cells = 330,
+                         .own_cells = true,
+                         .keeps_prompt = false},
+                    Case{.name = "sinks_and_softcap",
+                         .scheme = "turbo4",
+                         .n_queries = 5,
+                         .softcap = 5,
+                         .sinks = true,
+                         .n_cells = 330,
+                         .own_cells = true},
+                    Case{.name = "alibi",
+                         .scheme = "turbo4",
+                         .n_queries = 5,
+                         .max_bias = 8,
+                         .n_cells = 330,
+                         .own_cells = true}),
     [](const testing::TestParamInfo<Case>& test) { return std::string(test.param.name); });
 
 }  // namespace

@@ -21,33 +21,49 @@ struct Chunk {
   [[nodiscard]] int n_tiles() const { return (n_tokens + kTileTokens - 1) / kTileTokens; }
 };
 
-// One side of the cache of one layer, as the kernels want it.
+// One side of the cache of one layer, as the kernels want it: its codes, or those of its chunks
+// that are kept in 8 bits (where the codes have 8 themselves, or the rows are plain, that is the
+// same).
 struct CacheSide {
   CacheTensor* tensor;
   const CompressedCache* cache;  // null: plain f16 rows
   int head_dim;
+  bool is_precise;
   int bits = 0;
   int n_parts = 1;  // of a vector, with a scale each
   int part_channels = 0;
 
-  CacheSide(CacheTensor* side, int dim) : tensor(side), cache(side->compressed()), head_dim(dim) {
+  CacheSide(CacheTensor* side, int dim, bool precise)
+      : tensor(side),
+        cache(side->compressed()),
+        head_dim(dim),
+        is_precise(precise && cache != nullptr && cache->has_precise()) {
     if (cache == nullptr) return;
-    bits = cache->shape().bits;
+    bits = is_precise ? 8 : cache->shape().bits;
     n_parts = n_scales(side->side(), bits, dim);
     part_channels = channels_per_scale(side->side(), bits, dim);
+  }
+
+  [[nodiscard]] bool has(std::int64_t stream, int chunk) const {
+    return !is_precise || cache->precise(stream, chunk).tiles != nullptr;
   }
 
   [[nodiscard]] int channels_of_part(int part) const {
     return std::min(part_channels, head_dim - part * part_channels);
   }
-  [[nodiscard]] std::int64_t first_tile(const Chunk& chunk) const {
-    return static_cast<std::int64_t>(chunk.idx) * kChunkTiles;
-  }
   [[nodiscard]] const std::uint8_t* codes(const Chunk& chunk) const {
-    return cache->codes(chunk.stream, chunk.head, first_tile(chunk)).data();
+    if (!is_precise) {
+      return cache->codes(chunk.stream, chunk.head, std::int64_t{kChunkTiles} * chunk.idx).data();
+    }
+    const auto [tiles, idx] = cache->precise(chunk.stream, chunk.idx);
+    return tiles->codes(0, chunk.head, kChunkTiles * idx).data();
   }
   [[nodiscard]] const std::uint16_t* scales(const Chunk& chunk) const {
-    return cache->scales(chunk.stream, chunk.head, first_tile(chunk)).data();
+    if (!is_precise) {
+      return cache->scales(chunk.stream, chunk.head, std::int64_t{kChunkTiles} * chunk.idx).data();
+    }
+    const auto [tiles, idx] = cache->precise(chunk.stream, chunk.idx);
+    return tiles->scales(0, chunk.head, kChunkTiles * idx).data();
   }
   [[nodiscard]] const std::uint16_t* plain_rows(const Chunk& chunk) const {
     const std::int64_t row =

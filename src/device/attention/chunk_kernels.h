@@ -19,9 +19,6 @@
 
 namespace slipstream::turbo {
 
-inline constexpr int kChunkTiles = 4;
-inline constexpr int kChunkTokens = kChunkTiles * kTileTokens;
-
 constexpr int n_digits(int bits) { return bits == 8 ? 2 : 1; }
 // hi * 2^shift + lo: queries have signed digits, weights unsigned ones.
 inline constexpr int kQueryDigitShift = 7;

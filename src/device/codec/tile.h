@@ -11,6 +11,7 @@
 // Threads: immutable. Errors: none; the constructor checks.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,6 +19,9 @@
 namespace slipstream::turbo {
 
 inline constexpr int kTileTokens = 16;
+// Attention goes through a cache chunk by chunk.
+inline constexpr int kChunkTiles = 4;
+inline constexpr int kChunkTokens = kChunkTiles * kTileTokens;
 
 enum class Side { kKey, kValue };
 
@@ -78,6 +82,14 @@ constexpr int channels_per_scale(Side side, int bits, int head_dim) {
 constexpr int n_scales(Side side, int bits, int head_dim) {
   const int per_scale = channels_per_scale(side, bits, head_dim);
   return (head_dim + per_scale - 1) / per_scale;
+}
+
+// How many chunks of a stream are kept in 8 bits beside their codes: the first, the last two that
+// were written and the one that a prompt's next batch begins in, and one in 64 where the cache is
+// large, for several sequences.
+constexpr std::int64_t precise_slots(std::int64_t n_cells) {
+  const std::int64_t n_chunks = (n_cells + kChunkTokens - 1) / kChunkTokens;
+  return std::min(n_chunks, std::max<std::int64_t>(n_chunks / 64, 4));
 }
 
 }  // namespace slipstream::turbo

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <ranges>
 
 #include "device/graph/binding.h"
+#include "device/kv_buffer/precise_chunks.h"
 
 namespace slipstream::turbo {
 namespace {
@@ -30,19 +32,6 @@ bool touches_cache(const ggml_tensor* node) {
 bool is_compressed(const ggml_tensor* tensor) {
   CacheTensor* cache = find_cache(tensor);
   return cache != nullptr && cache->compressed() != nullptr;
-}
-
-std::int64_t index_at(const ggml_tensor* indices, std::int64_t i) {
-  const char* at =
-      static_cast<const char*>(indices->data) + static_cast<std::size_t>(i) * indices->nb[0];
-  if (indices->type == GGML_TYPE_I64) {
-    std::int64_t index = 0;
-    std::memcpy(&index, at, sizeof(index));
-    return index;
-  }
-  std::int32_t index = 0;
-  std::memcpy(&index, at, sizeof(index));
-  return index;
 }
 
 // Components [first, first + into.size()) of row i of the tensor that is written into the cache.
@@ -132,12 +121,14 @@ Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
          .keys = keys,
          .values = find_cache(node->src[2]),
          .first_stream = static_cast<std::int64_t>(cache_offset(node->src[1]) / stream_bytes),
-         .plan = plan_of(node)});
+         .plan = plan_of(node),
+         .own_cells = own_cells(node)});
     add_custom(node, run_read, &reads_.back());
     return {};
   }
   if (is_compressed(node) && is_plain_row_write(node, *find_cache(node))) {
     writes_.push_back({.op = node, .cache = find_cache(node)});
+    if (Result<void> kept = keep_precise(writes_.back()); !kept) return kept;
     if (find_cache(node)->compressed()->is_centre_open()) {
       add_custom(node, run_observe, &writes_.back());
     }
@@ -186,6 +177,48 @@ Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
     add_custom(node, run_compress, &*task);
   }
   return {};
+}
+
+// The indices are an input of the graph: they are there before anything is computed.
+Result<void> ShadowGraph::keep_precise(const WriteTask& write) {
+  CompressedCache& cache = *write.cache->compressed();
+  if (!cache.has_precise()) return {};
+  std::vector<std::int64_t> row_idx(static_cast<std::size_t>(write.op->src[0]->ne[1]));
+  for (std::size_t i = 0; i < row_idx.size(); ++i) {
+    row_idx[i] = index_at(write.op->src[1], static_cast<std::int64_t>(i));
+  }
+  const CacheShape wanted =
+      PreciseChunks::scratch_shape(cache.shape(), static_cast<std::int64_t>(row_idx.size()));
+  const auto suits = [&](const std::shared_ptr<CompressedCache>& scratch) {
+    const CacheShape& shape = scratch->shape();
+    return shape.side == wanted.side && shape.head_dim == wanted.head_dim &&
+           shape.n_heads == wanted.n_heads && shape.n_cells >= wanted.n_cells;
+  };
+  auto scratch = std::ranges::find_if(scratches_, suits);
+  if (scratch == scratches_.end()) {
+    Result<CompressedCache> made = CompressedCache::create(wanted);
+    if (!made) return std::unexpected(std::move(made.error()));
+    scratches_.push_back(std::make_shared<CompressedCache>(std::move(*made)));
+    scratch = scratches_.end() - 1;
+  }
+  cache.keep_precise(row_idx, *scratch);
+  return {};
+}
+
+// Which cell each query's own token is written into: by the last writes before the attention, and
+// one for each query. A layer that reads the cache of an earlier one has none: that one's chunks in
+// the scratch are gone.
+const ggml_tensor* ShadowGraph::own_cells(const ggml_tensor* attention) const {
+  const ggml_tensor* q = attention->src[0];
+  const CacheTensor* keys = find_cache(attention->src[1]);
+  const CacheTensor* values = find_cache(attention->src[2]);
+  for (const WriteTask& write : writes_ | std::views::reverse | std::views::take(2)) {
+    const ggml_tensor* indices = write.op->src[1];
+    if ((write.cache == keys || write.cache == values) && indices->ne[0] == q->ne[1] * q->ne[3]) {
+      return indices;
+    }
+  }
+  return nullptr;
 }
 
 // The plan of an earlier attention of this graph, or a new one with the node that makes it: by then

@@ -15,6 +15,7 @@
 #include <ggml-cpp.h>
 
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "base/mapping.h"
@@ -47,6 +48,8 @@ class ShadowGraph {
   Result<std::byte*> expansion(std::size_t idx, std::size_t n_bytes);
 
   SharedPlan* plan_of(const ggml_tensor* attention);
+  Result<void> keep_precise(const WriteTask& write);
+  [[nodiscard]] const ggml_tensor* own_cells(const ggml_tensor* attention) const;
 
   static void run_plan(ggml_tensor*, int thread_idx, int n_threads, void* plan);
   static void run_observe(ggml_tensor*, int thread_idx, int n_threads, void* task);
@@ -64,6 +67,8 @@ class ShadowGraph {
   std::size_t n_plans_ = 0;
   std::deque<ExpandTask> expands_;
   std::vector<Mapping> expansions_;
+  // Shared by the layers of one shape, and with them for as long as they refer to it.
+  std::vector<std::shared_ptr<CompressedCache>> scratches_;
 };
 
 }  // namespace slipstream::turbo

@@ -77,7 +77,8 @@ void CacheTensor::read_row(std::int64_t row, std::span<float> into) const {
   const auto& cache = std::get<CompressedCache>(storage_);
   const auto head_dim = static_cast<std::size_t>(cache.shape().head_dim);
   for (std::int64_t head = 0; head < cache.shape().n_heads; ++head) {
-    cache.read(row, head, into.subspan(static_cast<std::size_t>(head) * head_dim, head_dim));
+    cache.read_precise(row, head,
+                       into.subspan(static_cast<std::size_t>(head) * head_dim, head_dim));
   }
 }
 
@@ -105,21 +106,22 @@ void CacheTensor::set_row(std::int64_t row, std::span<const std::byte> from) {
 // A state that is restored into a new cache gives it its centre, as a prompt would. Without one the
 // next rows that are computed would move the centre under the restored ones. Taken from as many
 // rows as libllama computes at once, it is nearly the centre of the cache that was saved, so that
-// nearly all codes come out the same again.
-void CacheTensor::find_centre_in(std::span<const std::byte> from, std::size_t offset) {
+// nearly all codes come out the same again. And its last rows are precise again, as they were.
+void CacheTensor::prepare_for(std::span<const std::byte> from, std::size_t offset) {
   constexpr std::size_t kRowsMax = 512;
   auto& cache = std::get<CompressedCache>(storage_);
-  if (!cache.is_centre_open()) return;
-  const std::size_t n_rows = std::min(kRowsMax, from.size() / row_bytes_);
   if (offset % row_bytes_ != 0 || from.size() % row_bytes_ != 0) {
     cache.close_centre();
     return;
   }
-  std::vector<float> rows(n_rows * static_cast<std::size_t>(n_channels_));
+  std::vector<std::int64_t> row_idx(from.size() / row_bytes_);
+  std::iota(row_idx.begin(), row_idx.end(), static_cast<std::int64_t>(offset / row_bytes_));
+  cache.keep_precise(row_idx, nullptr);
+  if (!cache.is_centre_open()) return;
+  row_idx.resize(std::min(kRowsMax, row_idx.size()));
+  std::vector<float> rows(row_idx.size() * static_cast<std::size_t>(n_channels_));
   ggml_fp16_to_fp32_row(reinterpret_cast<const ggml_fp16_t*>(from.data()), rows.data(),
                         static_cast<std::int64_t>(rows.size()));
-  std::vector<std::int64_t> row_idx(n_rows);
-  std::iota(row_idx.begin(), row_idx.end(), static_cast<std::int64_t>(offset / row_bytes_));
   cache.observe(row_idx, rows);
 }
 
@@ -152,7 +154,7 @@ Result<void> CacheTensor::set(std::span<const std::byte> from, std::size_t offse
     std::memcpy(memory + offset, from.data(), from.size());
     return {};
   }
-  find_centre_in(from, offset);
+  prepare_for(from, offset);
   std::vector<std::byte> row(row_bytes_);
   while (!from.empty()) {
     const auto row_idx = static_cast<std::int64_t>(offset / row_bytes_);

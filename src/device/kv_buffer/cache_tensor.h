@@ -57,7 +57,7 @@ class CacheTensor {
  private:
   void get_row(std::int64_t row, std::span<std::byte> into) const;
   void set_row(std::int64_t row, std::span<const std::byte> from);
-  void find_centre_in(std::span<const std::byte> from, std::size_t offset);
+  void prepare_for(std::span<const std::byte> from, std::size_t offset);
 
   Side side_;
   int layer_;

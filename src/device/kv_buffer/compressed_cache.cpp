@@ -11,6 +11,7 @@
 #include "device/codec/codec_kernels.h"
 #include "device/codec/f16.h"
 #include "device/codec/vector_codec.h"
+#include "device/kv_buffer/precise_chunks.h"
 
 namespace slipstream::turbo {
 namespace {
@@ -40,6 +41,10 @@ std::size_t bytes_of_head(const CacheShape& shape) {
   return codes_bytes_of_head(shape) + round_up(scales, kLineBytes);
 }
 
+std::size_t bytes_of_all_heads(const CacheShape& shape) {
+  return bytes_of_head(shape) * static_cast<std::size_t>(shape.n_heads * shape.n_streams);
+}
+
 // The part of a vector that its i-th scale is for.
 template <typename T>
 std::span<T> scale_part(std::span<T> vector, const CacheShape& shape, int i) {
@@ -52,14 +57,26 @@ std::span<T> scale_part(std::span<T> vector, const CacheShape& shape, int i) {
 }  // namespace
 
 std::size_t CompressedCache::n_bytes(const CacheShape& shape) {
-  return bytes_of_head(shape) * static_cast<std::size_t>(shape.n_heads * shape.n_streams);
+  const std::size_t precise =
+      PreciseChunks::suits(shape) ? n_bytes(PreciseChunks::slots_shape(shape)) : 0;
+  return bytes_of_all_heads(shape) + precise;
 }
 
 Result<CompressedCache> CompressedCache::create(const CacheShape& shape) {
-  Result<Mapping> memory = Mapping::anonymous(n_bytes(shape) + kReadableBehind);
+  Result<Mapping> memory = Mapping::anonymous(bytes_of_all_heads(shape) + kReadableBehind);
   if (!memory) return std::unexpected(std::move(memory.error()));
-  return CompressedCache(shape, std::move(*memory));
+  CompressedCache cache(shape, std::move(*memory));
+  if (PreciseChunks::suits(shape)) {
+    Result<CompressedCache> slots = create(PreciseChunks::slots_shape(shape));
+    if (!slots) return slots;
+    cache.precise_ = std::make_unique<PreciseChunks>(shape, std::move(*slots));
+  }
+  return cache;
 }
+
+CompressedCache::CompressedCache(CompressedCache&&) noexcept = default;
+CompressedCache& CompressedCache::operator=(CompressedCache&&) noexcept = default;
+CompressedCache::~CompressedCache() = default;
 
 CompressedCache::CompressedCache(const CacheShape& shape, Mapping memory)
     : shape_(shape),
@@ -68,7 +85,8 @@ CompressedCache::CompressedCache(const CacheShape& shape, Mapping memory)
       codes_bytes_(codes_bytes_of_head(shape)),
       head_bytes_(bytes_of_head(shape)),
       memory_(std::move(memory)),
-      centre_(static_cast<std::size_t>(shape.n_heads * shape.head_dim)) {}
+      centre_(static_cast<std::size_t>(shape.n_heads * shape.head_dim)),
+      is_centre_open_(shape.side == Side::kKey) {}
 
 std::uint8_t* CompressedCache::head_start(std::int64_t stream, std::int64_t head) const {
   // The mapping's memory is not part of this object's value: const readers share it.
@@ -108,9 +126,9 @@ std::span<const float> CompressedCache::centre(std::int64_t head) const {
   return std::span(centre_).subspan(static_cast<std::size_t>(head) * head_dim, head_dim);
 }
 
-// Values: the mean. Keys: the mean of those channels only in which it stands out from the rest of
-// the key's variation, because the others turn with the position and their mean of the first rows
-// is not that of later ones. Measured on the needle model, turbo4, mean KL divergence: no centre
+// The mean of those channels only in which it stands out from the rest of the key's variation,
+// because the others turn with the position and their mean of the first rows is not that of later
+// ones. Measured on the needle model, turbo4, mean KL divergence: no centre
 // 0.00889, the mean of all key channels 0.00955, of those beyond 2 deviations 0.00897, beyond 4
 // 0.00867.
 void CompressedCache::find_centre() {
@@ -127,7 +145,7 @@ void CompressedCache::find_centre() {
     const float mean = sum / n_rows;
     const float variance = std::max(0.0F, sum_of_squares / n_rows - mean * mean);
     const bool stands_out = mean * mean > kDeviations * kDeviations * variance;
-    centre_[channel] = shape_.side == Side::kValue || stands_out ? mean : 0;
+    centre_[channel] = stands_out ? mean : 0;
   }
 }
 
@@ -167,18 +185,71 @@ void CompressedCache::close_centre() {
 
 void CompressedCache::write(std::int64_t row, std::int64_t head, std::span<const float> vector) {
   std::array<float, kHeadDimMax> rotated;
-  std::array<std::uint8_t, kHeadDimMax> codes;
   const std::span x(rotated.data(), vector.size());
-  const std::span c(codes.data(), vector.size());
   std::ranges::transform(vector, centre(head), x.begin(), std::minus<>());
   rotate_fast(rotation_, x);
+  encode_rotated(row, head, x);
+  write_precise(row, head, x);
+}
+
+void CompressedCache::encode_rotated(std::int64_t row, std::int64_t head,
+                                     std::span<const float> rotated) {
+  std::array<std::uint8_t, kHeadDimMax> codes;
+  const std::span c(codes.data(), rotated.size());
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
   std::uint16_t* scale = token_scales(row, head);
   for (int i = 0; i < n_scales(shape_.side, shape_.bits, shape_.head_dim); ++i) {
-    scale[i * kTileTokens] = encode_fast(
-        shape_.bits, scale_part(std::span<const float>(x), shape_, i), scale_part(c, shape_, i));
+    scale[i * kTileTokens] =
+        encode_fast(shape_.bits, scale_part(rotated, shape_, i), scale_part(c, shape_, i));
   }
   put_fast(layout_, tile_codes(row, head), token, c);
+}
+
+PrecisePlace CompressedCache::precise(std::int64_t stream, std::int64_t chunk) const {
+  if (precise_ == nullptr) return {nullptr, 0};
+  return precise_->place(stream * n_chunks() + chunk);
+}
+
+// The row's copy in 8 bits, if its chunk has one. A cell keeps its place in the chunk, so that a
+// tile of copies has the same one writer as the tile of codes.
+void CompressedCache::write_precise(std::int64_t row, std::int64_t head,
+                                    std::span<const float> rotated) {
+  const std::int64_t cell = row % shape_.n_cells;
+  const auto [tiles, idx] = precise(row / shape_.n_cells, cell / kChunkTokens);
+  if (tiles == nullptr) return;
+  tiles->encode_rotated(idx * kChunkTokens + cell % kChunkTokens, head, rotated);
+}
+
+void CompressedCache::keep_precise(std::span<const std::int64_t> row_idx,
+                                   const std::shared_ptr<CompressedCache>& scratch) {
+  if (precise_ == nullptr) return;
+  for (const std::int64_t chunk : precise_->keep(row_idx, scratch)) {
+    fill_precise(chunk / n_chunks(), chunk % n_chunks());
+  }
+}
+
+// A chunk that is precise from now on may hold rows: what is known of them is their codes. Most
+// often it is a new one, and has none: a row that is nothing takes no time.
+void CompressedCache::fill_precise(std::int64_t stream, std::int64_t chunk) {
+  std::array<float, kHeadDimMax> memory;
+  const std::span rotated(memory.data(), static_cast<std::size_t>(shape_.head_dim));
+  const auto [tiles, idx] = precise(stream, chunk);
+  const std::int64_t first = chunk * kChunkTokens;
+  const std::int64_t end = std::min(first + kChunkTokens, shape_.n_cells);
+  const int n = n_scales(shape_.side, tiles->shape().bits, shape_.head_dim);
+  for (std::int64_t cell = first; cell < end; ++cell) {
+    const std::int64_t row = stream * shape_.n_cells + cell;
+    const std::int64_t copy = idx * kChunkTokens + cell - first;
+    for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
+      if (*token_scales(row, head) == 0) {
+        std::uint16_t* scale = tiles->token_scales(copy, head);
+        for (int i = 0; i < n; ++i) scale[i * kTileTokens] = 0;
+      } else {
+        read_rotated(row, head, rotated);
+        tiles->encode_rotated(copy, head, rotated);
+      }
+    }
+  }
 }
 
 void CompressedCache::write_row(std::int64_t row, std::span<const float> channels) {
@@ -194,17 +265,37 @@ void CompressedCache::read(std::int64_t row, std::int64_t head, std::span<float>
 
 void CompressedCache::read_around(std::span<const float> centre, std::int64_t row,
                                   std::int64_t head, std::span<float> vector) const {
+  read_rotated(row, head, vector);
+  turn_back(centre, vector);
+}
+
+void CompressedCache::read_precise(std::int64_t row, std::int64_t head,
+                                   std::span<float> vector) const {
+  if (precise_ == nullptr) return read(row, head, vector);
+  const std::int64_t cell = row % shape_.n_cells;
+  const auto [tiles, idx] =
+      precise_->lasting_place(row / shape_.n_cells * n_chunks() + cell / kChunkTokens);
+  if (tiles == nullptr) return read(row, head, vector);
+  tiles->read_rotated(idx * kChunkTokens + cell % kChunkTokens, head, vector);
+  turn_back(centre(head), vector);
+}
+
+void CompressedCache::turn_back(std::span<const float> centre, std::span<float> rotated) const {
+  rotate_back_fast(rotation_, rotated);
+  std::ranges::transform(rotated, centre, rotated.begin(), std::plus<>());
+}
+
+void CompressedCache::read_rotated(std::int64_t row, std::int64_t head,
+                                   std::span<float> rotated) const {
   std::array<std::uint8_t, kHeadDimMax> codes;
-  const std::span c(codes.data(), vector.size());
+  const std::span c(codes.data(), rotated.size());
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
   get_fast(layout_, tile_codes(row, head), token, c);
   const std::uint16_t* scale = token_scales(row, head);
   for (int i = 0; i < n_scales(shape_.side, shape_.bits, shape_.head_dim); ++i) {
     decode(shape_.bits, scale[i * kTileTokens],
-           scale_part(std::span<const std::uint8_t>(c), shape_, i), scale_part(vector, shape_, i));
+           scale_part(std::span<const std::uint8_t>(c), shape_, i), scale_part(rotated, shape_, i));
   }
-  rotate_back_fast(rotation_, vector);
-  std::ranges::transform(vector, centre, vector.begin(), std::plus<>());
 }
 
 std::size_t CompressedCache::packed_row_bytes() const {
@@ -232,6 +323,10 @@ bool CompressedCache::unpack(std::int64_t row, std::span<const std::byte> from) 
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
   const int n = n_scales(shape_.side, shape_.bits, shape_.head_dim);
   const auto* at = reinterpret_cast<const std::uint8_t*>(from.data());
+  const bool is_precise =
+      precise(row / shape_.n_cells, row % shape_.n_cells / kChunkTokens).tiles != nullptr;
+  std::array<float, kHeadDimMax> memory;
+  const std::span rotated(memory.data(), static_cast<std::size_t>(shape_.head_dim));
   for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
     std::uint16_t* scale = token_scales(row, head);
     for (int i = 0; i < n; ++i, at += sizeof(*scale)) {
@@ -242,6 +337,10 @@ bool CompressedCache::unpack(std::int64_t row, std::span<const std::byte> from) 
     }
     place_fast(layout_, tile_codes(row, head), token, {at, layout_.token_bytes()});
     at += layout_.token_bytes();
+    if (is_precise) {
+      read_rotated(row, head, rotated);
+      write_precise(row, head, rotated);
+    }
   }
   return true;
 }
@@ -275,9 +374,10 @@ void CompressedCache::recentre(std::int64_t first_row, std::int64_t n_rows,
 void CompressedCache::clear() {
   memory_.zero();
   std::ranges::fill(centre_, 0.0F);
-  is_centre_open_ = true;
+  is_centre_open_ = shape_.side == Side::kKey;
   early_row_idx_.clear();
   early_rows_.clear();
+  if (precise_ != nullptr) precise_->forget_all();
 }
 
 void CompressedCache::copy_stream(std::int64_t from, std::int64_t to) {
@@ -285,6 +385,7 @@ void CompressedCache::copy_stream(std::int64_t from, std::int64_t to) {
   close_centre();  // the copies are not among the early rows
   std::memcpy(head_start(to, 0), head_start(from, 0),
               head_bytes_ * static_cast<std::size_t>(shape_.n_heads));
+  if (precise_ != nullptr) precise_->forget_stream(to);
 }
 
 }  // namespace slipstream::turbo

@@ -5,16 +5,22 @@
 // so that attention over one head reads two sequential streams. Rows are addressed as libllama
 // does: row = stream * n_cells + cell. Memory comes from the system as cells are first written.
 //
-// What is encoded is the difference from a centre, one vector per head: the mean of the first rows
-// written. Keys of many models share a large offset, which a codec that scales by length would
-// spend its precision on. Attention adds the centre's part back exactly (attention.cpp).
+// What is encoded of keys is the difference from a centre, one vector per head: the mean of the
+// first rows written, where it stands out. Keys of many models share a large offset, which a codec
+// that scales by length would spend its precision on. Attention adds the centre's part back exactly
+// (attention.cpp). Values have no centre: the first token of most models has a value of almost
+// nothing and half of the attention, and a centre would make it large.
+//
+// Recent chunks are kept in 8 bits as well (precise_chunks.h): write() writes both.
 //
 // Threads: concurrent reads are safe; a tile is written by one thread at a time (tile.h);
-// observe(), what changes centres, and clear() by one thread while nobody reads or writes. Errors:
-// create: kOutOfMemory.
+// observe(), keep_precise(), what changes centres, and clear() by one thread while nobody reads or
+// writes.
+// Errors:  create: kOutOfMemory.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -34,11 +40,27 @@ struct CacheShape {
   std::int64_t n_streams;
 
   [[nodiscard]] std::int64_t n_tiles() const { return (n_cells + kTileTokens - 1) / kTileTokens; }
+  [[nodiscard]] std::int64_t n_chunks() const {
+    return (n_cells + kChunkTokens - 1) / kChunkTokens;
+  }
+};
+
+class CompressedCache;
+class PreciseChunks;
+
+// A chunk in 8 bits: chunk `idx` of stream 0 of `tiles`.
+struct PrecisePlace {
+  CompressedCache* tiles;
+  std::int64_t idx;
 };
 
 class CompressedCache {
  public:
-  // What a cache of this shape takes, without making one.
+  CompressedCache(CompressedCache&&) noexcept;
+  CompressedCache& operator=(CompressedCache&&) noexcept;
+  ~CompressedCache();
+
+  // What a cache of this shape takes, with its precise chunks, without making one.
   [[nodiscard]] static std::size_t n_bytes(const CacheShape& shape);
   [[nodiscard]] static Result<CompressedCache> create(const CacheShape& shape);
 
@@ -59,9 +81,20 @@ class CompressedCache {
   // seen so far are written again.
   void adopt_centres(std::span<const float> centres);
 
+  // Before these rows are written: their chunks are kept in 8 bits, too. `scratch` holds those that
+  // are precise only until the next call with the same scratch, because newer ones follow them.
+  void keep_precise(std::span<const std::int64_t> row_idx,
+                    const std::shared_ptr<CompressedCache>& scratch);
+  // Whether some of its chunks can be precise.
+  [[nodiscard]] bool has_precise() const { return precise_ != nullptr; }
+  // Null tiles: this one is not.
+  [[nodiscard]] PrecisePlace precise(std::int64_t stream, std::int64_t chunk) const;
+
   // One vector of head_dim numbers, as the model sees it (not rotated).
   void write(std::int64_t row, std::int64_t head, std::span<const float> vector);
   void read(std::int64_t row, std::int64_t head, std::span<float> vector) const;
+  // The copy in 8 bits, where there is one that lasts.
+  void read_precise(std::int64_t row, std::int64_t head, std::span<float> vector) const;
 
   // A row of codes, so that it leaves a cache and comes back without change: for each head its
   // scales, then its codes (TileLayout::take). unpack() is false, with the row in no defined state,
@@ -86,8 +119,14 @@ class CompressedCache {
   CompressedCache(const CacheShape& shape, Mapping memory);
   void find_centre();
   void write_row(std::int64_t row, std::span<const float> channels);
+  void encode_rotated(std::int64_t row, std::int64_t head, std::span<const float> rotated);
+  void write_precise(std::int64_t row, std::int64_t head, std::span<const float> rotated);
+  void fill_precise(std::int64_t stream, std::int64_t chunk);
+  void read_rotated(std::int64_t row, std::int64_t head, std::span<float> rotated) const;
   void read_around(std::span<const float> centre, std::int64_t row, std::int64_t head,
                    std::span<float> vector) const;
+  void turn_back(std::span<const float> centre, std::span<float> rotated) const;
+  [[nodiscard]] std::int64_t n_chunks() const { return shape_.n_chunks(); }
   [[nodiscard]] std::uint8_t* head_start(std::int64_t stream, std::int64_t head) const;
   [[nodiscard]] std::span<std::uint8_t> tile_codes(std::int64_t row, std::int64_t head) const;
   [[nodiscard]] std::uint16_t* token_scales(std::int64_t row, std::int64_t head) const;
@@ -99,7 +138,8 @@ class CompressedCache {
   std::size_t head_bytes_;   // codes and scales
   Mapping memory_;
   std::vector<float> centre_;  // n_heads x head_dim, not rotated
-  bool is_centre_open_ = true;
+  bool is_centre_open_;
+  std::unique_ptr<PreciseChunks> precise_;  // null: codes of 8 bits are precise enough
   // The first rows, kept until enough of them have been seen to fix the centre.
   std::vector<std::int64_t> early_row_idx_;
   std::vector<float> early_rows_;

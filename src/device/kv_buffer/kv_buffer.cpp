@@ -201,4 +201,17 @@ std::size_t cache_offset(const ggml_tensor* tensor) {
   return offset;
 }
 
+std::int64_t index_at(const ggml_tensor* indices, std::int64_t i) {
+  const char* at =
+      static_cast<const char*>(indices->data) + static_cast<std::size_t>(i) * indices->nb[0];
+  if (indices->type == GGML_TYPE_I64) {
+    std::int64_t index = 0;
+    std::memcpy(&index, at, sizeof(index));
+    return index;
+  }
+  std::int32_t index = 0;
+  std::memcpy(&index, at, sizeof(index));
+  return index;
+}
+
 }  // namespace slipstream::turbo

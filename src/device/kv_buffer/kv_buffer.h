@@ -41,5 +41,7 @@ const ggml_tensor* view_root(const ggml_tensor* tensor);
 CacheTensor* find_cache(const ggml_tensor* tensor);
 // Where a view starts in its cache, in bytes of the tensor's own type.
 std::size_t cache_offset(const ggml_tensor* tensor);
+// Element i of a list of rows, as SET_ROWS takes it.
+std::int64_t index_at(const ggml_tensor* indices, std::int64_t i);
 
 }  // namespace slipstream::turbo

@@ -128,12 +128,13 @@ class OneCache {
     return end_packed_rows();
   }
 
+  // What the codes hold, which is what is packed.
   [[nodiscard]] std::vector<float> read(std::int64_t first, std::int64_t n) const {
-    const auto n_channels = static_cast<std::size_t>(head_dim_ * kHeads);
-    std::vector<float> rows(static_cast<std::size_t>(n) * n_channels);
-    for (std::int64_t i = 0; i < n; ++i) {
-      cache().read_row(
-          first + i, std::span(rows).subspan(static_cast<std::size_t>(i) * n_channels, n_channels));
+    const auto head_dim = static_cast<std::size_t>(head_dim_);
+    std::vector<float> rows(static_cast<std::size_t>(n * kHeads) * head_dim);
+    std::span<float> rest = rows;
+    for (std::int64_t i = 0; i < n * kHeads; ++i, rest = rest.subspan(head_dim)) {
+      codes().read(first + i / kHeads, i % kHeads, rest.first(head_dim));
     }
     return rows;
   }
@@ -162,6 +163,15 @@ class PackedRows : public testing::TestWithParam<std::tuple<Side, int, int>> {
   [[nodiscard]] static OneCache make() {
     const auto [side, bits, head_dim] = GetParam();
     return {side, bits, head_dim};
+  }
+};
+
+// Values have no centre.
+class PackedKeys : public testing::TestWithParam<std::tuple<int, int>> {
+ protected:
+  [[nodiscard]] static OneCache make() {
+    const auto [bits, head_dim] = GetParam();
+    return {Side::kKey, bits, head_dim};
   }
 };
 
@@ -203,7 +213,7 @@ TEST_P(PackedRows, ComeBackBitByBitInTheSameCache) {
 }
 
 // Encoded once more, around the centre that the cache has: no worse than f16 rows are.
-TEST_P(PackedRows, AreEncodedAgainAroundAnotherCentre) {
+TEST_P(PackedKeys, AreEncodedAgainAroundAnotherCentre) {
   OneCache cache = make();
   cache.compute_rows(0, kRowCells, 20, 5);
   Saved saved = cache.save({{.first = 0, .n = kRowCells}});
@@ -224,7 +234,7 @@ TEST_P(PackedRows, AreEncodedAgainAroundAnotherCentre) {
 }
 
 // Rows of a cache that has found its centre give it to one that has not, whose own first rows stay.
-TEST_P(PackedRows, GiveTheirCentreToACacheWithoutOne) {
+TEST_P(PackedKeys, GiveTheirCentreToACacheWithoutOne) {
   OneCache cache = make();
   cache.compute_rows(0, kRowCells, 20, 7);
   Saved saved = cache.save({{.first = 0, .n = 20}});
@@ -238,7 +248,7 @@ TEST_P(PackedRows, GiveTheirCentreToACacheWithoutOne) {
 }
 
 // A sequence shorter than a centre needs: what is computed after it may still move the centre.
-TEST_P(PackedRows, LeaveTheCentreOpenThatWasOpen) {
+TEST_P(PackedKeys, LeaveTheCentreOpenThatWasOpen) {
   OneCache cache = make();
   cache.compute_rows(0, 9, 20, 9);
   Saved saved = cache.save({{.first = 0, .n = 9}});
@@ -246,15 +256,18 @@ TEST_P(PackedRows, LeaveTheCentreOpenThatWasOpen) {
   ASSERT_TRUE(fresh.restore(saved, {{.first = 0, .n = 9}}));
   EXPECT_TRUE(fresh.codes().is_centre_open());
   const std::vector<float> before = fresh.read(0, 9);
-  EXPECT_LT(relative_error(cache.read(0, 9), before), std::get<1>(GetParam()) == 2 ? 0.3 : 0.1);
+  EXPECT_LT(relative_error(cache.read(0, 9), before), std::get<0>(GetParam()) == 2 ? 0.3 : 0.1);
   fresh.compute_rows(9, 30, 20, 10);
   EXPECT_FALSE(fresh.codes().is_centre_open());
-  EXPECT_LT(relative_error(before, fresh.read(0, 9)), std::get<1>(GetParam()) == 2 ? 0.3 : 0.1);
+  EXPECT_LT(relative_error(before, fresh.read(0, 9)), std::get<0>(GetParam()) == 2 ? 0.3 : 0.1);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PackedRows,
                          testing::Combine(testing::Values(Side::kKey, Side::kValue),
                                           testing::Values(2, 3, 4, 8),
+                                          testing::Values(64, 80, 96, 128, 256)));
+INSTANTIATE_TEST_SUITE_P(All, PackedKeys,
+                         testing::Combine(testing::Values(2, 3, 4, 8),
                                           testing::Values(64, 80, 96, 128, 256)));
 
 // --- what must not be exchanged

@@ -59,7 +59,8 @@ std::vector<KvScheme> candidates(const ModelGeometry& geometry, bool has_plugin,
   std::vector<KvScheme> schemes;
   if (findings != nullptr) schemes.push_back(findings->chosen);
   const auto bytes = [&](const KvScheme& scheme) {
-    return cache_bytes(geometry, scheme, {.n_ctx = kContextStep});
+    // So long that what is kept in 8 bits beside the codes does not decide.
+    return cache_bytes(geometry, scheme, {.n_ctx = 32768});
   };
   for (const std::string_view name : {"turbo8v4", "turbo4", "turbo3"}) {
     Result<KvScheme> scheme = parse_kv_scheme(name);
