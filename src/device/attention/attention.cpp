@@ -107,16 +107,6 @@ struct Sides {
         values(task.values, static_cast<int>(task.op->src[2]->ne[0]), precise) {}
 };
 
-AmxShape amx_shape(const ggml_tensor* op, const Sides& sides) {
-  const ggml_tensor* q = op->src[0];
-  const std::int64_t group = q->ne[2] / op->src[1]->ne[2];
-  const auto n_queries = static_cast<int>(std::min(q->ne[1] * group, kBlockQueries));
-  constexpr int kRowsMax = kRowsPadding;
-  return {.key_rows = std::min(kRowsMax, n_queries * n_digits(sides.keys.bits)),
-          .key_part_channels = sides.keys.part_channels,
-          .value_rows = std::min(kRowsMax, n_queries * n_digits(sides.values.bits))};
-}
-
 constexpr std::size_t kQueriesMax = std::max(kBlockQueries, kGroupMax);
 
 class PieceAttention {
@@ -124,10 +114,10 @@ class PieceAttention {
   PieceAttention(const AttentionTask& task, const Piece& piece, Workspace& space)
       : op_(task.op),
         params_(params_of(task.op)),
+        coded_(task, false),
         precise_(task, true),
-        sides_(task, false),
-        keys_(sides_.keys),
-        values_(sides_.values),
+        keys_(coded_.keys),
+        values_(coded_.values),
         own_cells_(precise_.keys.is_precise || precise_.values.is_precise ? task.own_cells
                                                                           : nullptr),
         stream_(task.first_stream + piece.stream),
@@ -138,13 +128,14 @@ class PieceAttention {
 
   void run() {
     prepare();
-    look_at_chunks();
-    if (n_precise_ > 0) {  // the rest, in 8 bits
-      sides_ = precise_;
-      is_precise_pass_ = true;
-      const AmxScope tiles(with_amx_, amx_shape(op_, sides_));
-      prepare_sides();
-      look_at_chunks();
+    const std::int64_t n_cells = op_->src[1]->ne[1];
+    for (int idx = piece_.first_chunk; idx < piece_.end_chunk; ++idx) {
+      const std::int64_t first = static_cast<std::int64_t>(idx) * kChunkTokens;
+      look_at(
+          {.stream = stream_,
+           .head = piece_.kv_head,
+           .idx = idx,
+           .n_tokens = static_cast<int>(std::min<std::int64_t>(kChunkTokens, n_cells - first))});
     }
     for (std::size_t q = 0; q < n_queries_; ++q) {
       sum_[q] = std::reduce(sums_ + q * kTileTokens, sums_ + (q + 1) * kTileTokens);
@@ -173,19 +164,14 @@ class PieceAttention {
     bias_ = space_.bias.get(n_padded * kChunkTokens);
     sums_ = space_.sums.get(n_padded * kTileTokens);
     std::fill_n(sums_, n_queries_ * kTileTokens, 0.0F);
-    std::fill_n(outputs_, n_queries_ * value_dim, 0.0F);
-    for (std::size_t i = 0; i < n_queries_; ++i) {
-      const std::int64_t row = piece_.first_row + static_cast<std::int64_t>(i) / group;
-      const std::int64_t head = piece_.kv_head * group + static_cast<std::int64_t>(i) % group;
-      prepare(i, row, head);
-    }
-    prepare_sides();
-  }
-
-  // What depends on the codes' widths.
-  void prepare_sides() {
-    const auto value_dim = static_cast<std::size_t>(values_.head_dim);
     step_ = space_.steps.get(n_queries_ * static_cast<std::size_t>(values_.n_parts));
+    std::fill_n(outputs_, n_queries_ * value_dim, 0.0F);
+    if (keys_.cache != nullptr) {
+      // A run of queries may begin anywhere, and AMX reads on to the end of its sixteenth row.
+      const std::size_t n_rows = n_queries_ * 2 + kRowsPadding;
+      digits_ = space_.query_digits.get(n_rows * digit_stride_);
+      offsets_ = space_.offsets.get(n_queries_ * static_cast<std::size_t>(keys_.n_parts));
+    }
     // Of keys, part after part; later of values.
     const std::size_t n_product_rows = padded(n_queries_ * 2, kRowsPadding);
     product_stride_ = n_product_rows * kChunkTokens;
@@ -194,13 +180,11 @@ class PieceAttention {
         std::max(static_cast<std::size_t>(keys_.n_parts) * kChunkTokens, value_dim));
     weights_ =
         space_.weight_digits.get(product_stride_ * static_cast<std::size_t>(values_.n_parts));
-    if (keys_.cache == nullptr) return;
-    // A run of queries may begin anywhere, and AMX reads on to the end of its sixteenth row.
-    const std::size_t n_rows = n_queries_ * 2 + kRowsPadding;
-    digits_ = space_.query_digits.get(n_rows * digit_stride_);
-    offsets_ = space_.offsets.get(n_queries_ * static_cast<std::size_t>(keys_.n_parts));
-    const auto key_dim = static_cast<std::size_t>(keys_.head_dim);
-    for (std::size_t i = 0; i < n_queries_; ++i) make_digits(i, {vectors_ + i * key_dim, key_dim});
+    for (std::size_t i = 0; i < n_queries_; ++i) {
+      const std::int64_t row = piece_.first_row + static_cast<std::int64_t>(i) / group;
+      const std::int64_t head = piece_.kv_head * group + static_cast<std::int64_t>(i) % group;
+      prepare(i, row, head);
+    }
   }
 
   void prepare(std::size_t i, std::int64_t row, std::int64_t head) {
@@ -212,6 +196,8 @@ class PieceAttention {
                                                                      piece_.stream % mask->ne[3]),
                    .sights = plan_.work().mask_chunks().row(row, head, piece_.stream),
                    .own_chunk = own_chunk(row)};
+    first_own_chunk_ = std::min(first_own_chunk_, queries_[i].own_chunk);
+    last_own_chunk_ = std::max(last_own_chunk_, queries_[i].own_chunk);
     max_[i] = kMinusInfinity;
     slope_[i] = slope_of(params_.max_bias, head, op_->src[0]->ne[2]);
     centre_score_[i] = 0;
@@ -225,6 +211,7 @@ class PieceAttention {
       centre_score_[i] += vector[c++] * centre;
     }
     rotate_fast(keys_.cache->rotation(), vector);
+    make_digits(i, vector);
   }
 
   // Rows of a batch come stream after stream.
@@ -238,7 +225,7 @@ class PieceAttention {
   void make_digits(std::size_t i, std::span<const float> vector) {
     float peak = 0;
     for (const float value : vector) peak = std::max(peak, std::abs(value));
-    const bool two = n_digits(keys_.bits) == 2;
+    const bool two = keys_.n_digits == 2;
     const float most = two ? kQueryMax2 : kQueryMax1;
     factor_[i] = peak / most;
     const float per_step = peak > 0 && is_number_[i] ? most / peak : 0;
@@ -273,15 +260,12 @@ class PieceAttention {
     std::size_t n;
   };
 
-  void find_runs(int chunk) {
+  // Of those that read it in 8 bits, or of the others.
+  void find_runs(int chunk, bool is_kept, bool precisely) {
     n_runs_ = 0;
-    const bool is_kept = own_cells_ != nullptr && precise_.keys.has(stream_, chunk) &&
-                         precise_.values.has(stream_, chunk);
     const auto reads = [&](std::size_t q) {
-      if (queries_[q].sights[chunk] == Sight::kNothing) return false;
-      const bool precisely = is_kept && queries_[q].wants_precise(chunk);
-      if (precisely && !is_precise_pass_) ++n_precise_;
-      return precisely == is_precise_pass_;
+      return queries_[q].sights[chunk] != Sight::kNothing &&
+             (is_kept && queries_[q].wants_precise(chunk)) == precisely;
     };
     for (std::size_t first = 0; first < n_queries_; ++first) {
       if (!reads(first)) continue;
@@ -292,20 +276,30 @@ class PieceAttention {
     }
   }
 
-  void look_at_chunks() {
-    const std::int64_t n_cells = op_->src[1]->ne[1];
-    for (int idx = piece_.first_chunk; idx < piece_.end_chunk; ++idx) {
-      const std::int64_t first = static_cast<std::int64_t>(idx) * kChunkTokens;
-      look_at(
-          {.stream = stream_,
-           .head = piece_.kv_head,
-           .idx = idx,
-           .n_tokens = static_cast<int>(std::min<std::int64_t>(kChunkTokens, n_cells - first))});
-    }
+  void look_at(const Chunk& chunk) {
+    const bool is_kept = is_wanted(chunk.idx) && precise_.keys.has(stream_, chunk.idx) &&
+                         precise_.values.has(stream_, chunk.idx);
+    find_runs(chunk.idx, is_kept, false);
+    look_at_runs(chunk);
+    if (!is_kept) return;
+    find_runs(chunk.idx, is_kept, true);
+    use(precise_);
+    look_at_runs(chunk);
+    use(coded_);
   }
 
-  void look_at(const Chunk& chunk) {
-    find_runs(chunk.idx);
+  // Whether some query may want it in 8 bits. Most chunks are far from all of them.
+  [[nodiscard]] bool is_wanted(int chunk) const {
+    return own_cells_ != nullptr &&
+           (chunk == 0 || (first_own_chunk_ <= chunk + 1 && chunk <= last_own_chunk_));
+  }
+
+  void use(const Sides& sides) {
+    keys_ = sides.keys;
+    values_ = sides.values;
+  }
+
+  void look_at_runs(const Chunk& chunk) {
     if (n_runs_ == 0) return;  // what no query sees is never read
     load(chunk);
     for (std::size_t i = 0; i < n_runs_; ++i) {
@@ -341,7 +335,7 @@ class PieceAttention {
 
   // The dots of a run with one part of the keys.
   [[nodiscard]] DotRows dots_of(const Run& run, int part) const {
-    const auto digits = static_cast<std::size_t>(n_digits(keys_.bits));
+    const auto digits = static_cast<std::size_t>(keys_.n_digits);
     const std::size_t first_channel =
         static_cast<std::size_t>(part) * static_cast<std::size_t>(keys_.part_channels);
     return {.keys = key_bytes_ + first_channel * kTileTokens,
@@ -416,7 +410,7 @@ class PieceAttention {
                  .n_tokens = chunk.n_tokens,
                  .dots = plain_keys ? nullptr : products_,
                  .dot_part_stride = product_stride_,
-                 .n_key_digits = n_digits(keys_.bits),
+                 .n_key_digits = keys_.n_digits,
                  .n_key_parts = keys_.n_parts,
                  .key_scales = key_scales_,
                  .offset = plain_keys
@@ -433,7 +427,7 @@ class PieceAttention {
                  .sums = sums_ + run.first * kTileTokens,
                  .rescale = rescale_ + run.first,
                  .value_scales = plain_values ? nullptr : value_scales_,
-                 .n_value_digits = n_digits(values_.bits),
+                 .n_value_digits = values_.n_digits,
                  .n_value_parts = plain_values ? 0 : values_.n_parts,
                  .digits = weights_,
                  .digit_part_stride = product_stride_,
@@ -452,7 +446,7 @@ class PieceAttention {
       }
       return;
     }
-    const int digits = n_digits(values_.bits);
+    const int digits = values_.n_digits;
     for (int part = 0; part < values_.n_parts; ++part) {
       const auto part_idx = static_cast<std::size_t>(part);
       const int n_channels = values_.channels_of_part(part);
@@ -547,10 +541,10 @@ class PieceAttention {
 
   const ggml_tensor* op_;
   Params params_;
+  Sides coded_;
   Sides precise_;
-  Sides sides_;  // those that are being read: codes first, then what is precise
-  const CacheSide& keys_;
-  const CacheSide& values_;
+  CacheSide keys_;  // what is being read: codes, or copies in 8 bits
+  CacheSide values_;
   const ggml_tensor* own_cells_;
   std::int64_t stream_;
   SharedPlan& plan_;
@@ -562,8 +556,8 @@ class PieceAttention {
   std::size_t digit_stride_ = 0;
   std::size_t product_stride_ = 0;
   std::size_t n_runs_ = 0;
-  std::size_t n_precise_ = 0;  // queries left for the second pass, counted by chunk
-  bool is_precise_pass_ = false;
+  int first_own_chunk_ = std::numeric_limits<int>::max();
+  int last_own_chunk_ = Query::kUnknown;
   const std::uint8_t* key_bytes_ = nullptr;
   std::int8_t* value_bytes_ = nullptr;
   float* key_scales_ = nullptr;
@@ -589,6 +583,17 @@ class PieceAttention {
   float factor_[kQueriesMax];
   bool is_number_[kQueriesMax];
 };
+
+AmxShape amx_shape(const AttentionTask& task) {
+  const ggml_tensor* q = task.op->src[0];
+  const std::int64_t group = q->ne[2] / task.op->src[1]->ne[2];
+  const auto n_queries = static_cast<int>(std::min(q->ne[1] * group, kBlockQueries));
+  const Sides sides(task, false);
+  constexpr int kRowsMax = kRowsPadding;
+  return {.key_rows = std::min(kRowsMax, n_queries * sides.keys.n_digits),
+          .key_part_channels = sides.keys.part_channels,
+          .value_rows = std::min(kRowsMax, n_queries * sides.values.n_digits)};
+}
 
 }  // namespace
 
@@ -622,7 +627,7 @@ void SharedPlan::make(int n_threads) {
 }
 
 void run_attention(const AttentionTask& task, int thread_idx) {
-  const AmxScope tiles(use_amx(), amx_shape(task.op, Sides(task, false)));
+  const AmxScope tiles(use_amx(), amx_shape(task));
   for (const Piece& piece : task.plan->work().pieces_of(thread_idx)) {
     PieceAttention(task, piece, thread_workspace()).run();
   }

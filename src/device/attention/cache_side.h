@@ -32,6 +32,7 @@ struct CacheSide {
   int bits = 0;
   int n_parts = 1;  // of a vector, with a scale each
   int part_channels = 0;
+  int n_digits = 1;  // of what codes are multiplied with
 
   CacheSide(CacheTensor* side, int dim, bool precise)
       : tensor(side),
@@ -40,8 +41,10 @@ struct CacheSide {
         is_precise(precise && cache != nullptr && cache->has_precise()) {
     if (cache == nullptr) return;
     bits = is_precise ? 8 : cache->shape().bits;
-    n_parts = n_scales(side->side(), bits, dim);
-    part_channels = channels_per_scale(side->side(), bits, dim);
+    // Copies have the parts and digits of the codes that they are of: one.
+    n_parts = cache->shape().n_scales();
+    part_channels = cache->shape().channels_per_scale();
+    n_digits = cache->shape().bits == 8 ? 2 : 1;
   }
 
   [[nodiscard]] bool has(std::int64_t stream, int chunk) const {

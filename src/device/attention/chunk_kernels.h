@@ -5,7 +5,7 @@
 //
 // Products are of bytes in integers, which is exact; what is rounded is the other side: a query to
 // digits of 8 bits, weights to digits of 8 bits. One digit is as precise as codes of up to 4 bits
-// need, codes of 8 bits get two (n_digits). A digit is a row of its own to dot_rows and mix_rows.
+// need, codes of 8 bits get two, copies of coarser codes in 8 bits one. A digit is a row of its own to dot_rows and mix_rows.
 //
 // Each kernel runs on the best instruction set of the machine; chunk_kernels_ref.h specifies them.
 //
@@ -19,7 +19,6 @@
 
 namespace slipstream::turbo {
 
-constexpr int n_digits(int bits) { return bits == 8 ? 2 : 1; }
 // hi * 2^shift + lo: queries have signed digits, weights unsigned ones.
 inline constexpr int kQueryDigitShift = 7;
 inline constexpr int kWeightDigitShift = 8;

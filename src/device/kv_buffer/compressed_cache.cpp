@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "device/codec/codebook.h"
 #include "device/codec/codec_kernels.h"
 #include "device/codec/f16.h"
 #include "device/codec/vector_codec.h"
@@ -32,7 +33,7 @@ std::size_t codes_bytes_of_head(const CacheShape& shape) {
 }
 
 std::size_t n_scales_of_tile(const CacheShape& shape) {
-  return static_cast<std::size_t>(n_scales(shape.side, shape.bits, shape.head_dim) * kTileTokens);
+  return static_cast<std::size_t>(shape.n_scales() * kTileTokens);
 }
 
 std::size_t bytes_of_head(const CacheShape& shape) {
@@ -48,8 +49,7 @@ std::size_t bytes_of_all_heads(const CacheShape& shape) {
 // The part of a vector that its i-th scale is for.
 template <typename T>
 std::span<T> scale_part(std::span<T> vector, const CacheShape& shape, int i) {
-  const auto n =
-      static_cast<std::size_t>(channels_per_scale(shape.side, shape.bits, shape.head_dim));
+  const auto n = static_cast<std::size_t>(shape.channels_per_scale());
   const std::size_t first = static_cast<std::size_t>(i) * n;
   return vector.subspan(first, std::min(n, vector.size() - first));
 }
@@ -198,7 +198,7 @@ void CompressedCache::encode_rotated(std::int64_t row, std::int64_t head,
   const std::span c(codes.data(), rotated.size());
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
   std::uint16_t* scale = token_scales(row, head);
-  for (int i = 0; i < n_scales(shape_.side, shape_.bits, shape_.head_dim); ++i) {
+  for (int i = 0; i < shape_.n_scales(); ++i) {
     scale[i * kTileTokens] =
         encode_fast(shape_.bits, scale_part(rotated, shape_, i), scale_part(c, shape_, i));
   }
@@ -228,28 +228,33 @@ void CompressedCache::keep_precise(std::span<const std::int64_t> row_idx,
   }
 }
 
-// A chunk that is precise from now on may hold rows: what is known of them is their codes. Most
-// often it is a new one, and has none: a row that is nothing takes no time.
+// A chunk that is precise from now on may hold rows: what is known of them is their codes.
 void CompressedCache::fill_precise(std::int64_t stream, std::int64_t chunk) {
-  std::array<float, kHeadDimMax> memory;
-  const std::span rotated(memory.data(), static_cast<std::size_t>(shape_.head_dim));
-  const auto [tiles, idx] = precise(stream, chunk);
   const std::int64_t first = chunk * kChunkTokens;
   const std::int64_t end = std::min(first + kChunkTokens, shape_.n_cells);
-  const int n = n_scales(shape_.side, tiles->shape().bits, shape_.head_dim);
   for (std::int64_t cell = first; cell < end; ++cell) {
-    const std::int64_t row = stream * shape_.n_cells + cell;
-    const std::int64_t copy = idx * kChunkTokens + cell - first;
     for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
-      if (*token_scales(row, head) == 0) {
-        std::uint16_t* scale = tiles->token_scales(copy, head);
-        for (int i = 0; i < n; ++i) scale[i * kTileTokens] = 0;
-      } else {
-        read_rotated(row, head, rotated);
-        tiles->encode_rotated(copy, head, rotated);
-      }
+      copy_codes(stream * shape_.n_cells + cell, head);
     }
   }
+}
+
+// The levels of codes are integers of 8 bits already, and a copy has their scale.
+void CompressedCache::copy_codes(std::int64_t row, std::int64_t head) {
+  const std::int64_t cell = row % shape_.n_cells;
+  const auto [tiles, idx] = precise(row / shape_.n_cells, cell / kChunkTokens);
+  if (tiles == nullptr) return;
+  std::array<std::uint8_t, kHeadDimMax> memory;
+  const std::span codes(memory.data(), static_cast<std::size_t>(shape_.head_dim));
+  const auto token = static_cast<int>(cell % kTileTokens);
+  get_fast(layout_, tile_codes(row, head), token, codes);
+  const std::span<const std::int8_t> levels = centroids_i8(shape_.bits);
+  std::ranges::transform(codes, codes.begin(), [&](std::uint8_t code) {
+    return static_cast<std::uint8_t>(levels[code] + 128);
+  });
+  const std::int64_t copy = idx * kChunkTokens + cell % kChunkTokens;
+  put_fast(tiles->layout_, tiles->tile_codes(copy, head), token, codes);
+  *tiles->token_scales(copy, head) = *token_scales(row, head);
 }
 
 void CompressedCache::write_row(std::int64_t row, std::span<const float> channels) {
@@ -292,22 +297,21 @@ void CompressedCache::read_rotated(std::int64_t row, std::int64_t head,
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
   get_fast(layout_, tile_codes(row, head), token, c);
   const std::uint16_t* scale = token_scales(row, head);
-  for (int i = 0; i < n_scales(shape_.side, shape_.bits, shape_.head_dim); ++i) {
+  for (int i = 0; i < shape_.n_scales(); ++i) {
     decode(shape_.bits, scale[i * kTileTokens],
            scale_part(std::span<const std::uint8_t>(c), shape_, i), scale_part(rotated, shape_, i));
   }
 }
 
 std::size_t CompressedCache::packed_row_bytes() const {
-  const auto scales_of_token =
-      static_cast<std::size_t>(n_scales(shape_.side, shape_.bits, shape_.head_dim));
+  const auto scales_of_token = static_cast<std::size_t>(shape_.n_scales());
   return static_cast<std::size_t>(shape_.n_heads) *
          (scales_of_token * sizeof(std::uint16_t) + layout_.token_bytes());
 }
 
 void CompressedCache::pack(std::int64_t row, std::span<std::byte> into) const {
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
-  const int n = n_scales(shape_.side, shape_.bits, shape_.head_dim);
+  const int n = shape_.n_scales();
   auto* at = reinterpret_cast<std::uint8_t*>(into.data());
   for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
     const std::uint16_t* scale = token_scales(row, head);
@@ -321,12 +325,8 @@ void CompressedCache::pack(std::int64_t row, std::span<std::byte> into) const {
 
 bool CompressedCache::unpack(std::int64_t row, std::span<const std::byte> from) {
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
-  const int n = n_scales(shape_.side, shape_.bits, shape_.head_dim);
+  const int n = shape_.n_scales();
   const auto* at = reinterpret_cast<const std::uint8_t*>(from.data());
-  const bool is_precise =
-      precise(row / shape_.n_cells, row % shape_.n_cells / kChunkTokens).tiles != nullptr;
-  std::array<float, kHeadDimMax> memory;
-  const std::span rotated(memory.data(), static_cast<std::size_t>(shape_.head_dim));
   for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
     std::uint16_t* scale = token_scales(row, head);
     for (int i = 0; i < n; ++i, at += sizeof(*scale)) {
@@ -337,10 +337,7 @@ bool CompressedCache::unpack(std::int64_t row, std::span<const std::byte> from) 
     }
     place_fast(layout_, tile_codes(row, head), token, {at, layout_.token_bytes()});
     at += layout_.token_bytes();
-    if (is_precise) {
-      read_rotated(row, head, rotated);
-      write_precise(row, head, rotated);
-    }
+    if (precise_ != nullptr) copy_codes(row, head);
   }
   return true;
 }

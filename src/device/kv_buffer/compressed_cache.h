@@ -38,7 +38,13 @@ struct CacheShape {
   std::int64_t n_heads;
   std::int64_t n_cells;
   std::int64_t n_streams;
+  // A copy in 8 bits of coarser codes, with one scale for a vector, as they have it.
+  bool is_copy = false;
 
+  [[nodiscard]] int channels_per_scale() const {
+    return is_copy ? head_dim : turbo::channels_per_scale(side, bits, head_dim);
+  }
+  [[nodiscard]] int n_scales() const { return is_copy ? 1 : turbo::n_scales(side, bits, head_dim); }
   [[nodiscard]] std::int64_t n_tiles() const { return (n_cells + kTileTokens - 1) / kTileTokens; }
   [[nodiscard]] std::int64_t n_chunks() const {
     return (n_cells + kChunkTokens - 1) / kChunkTokens;
@@ -122,6 +128,7 @@ class CompressedCache {
   void encode_rotated(std::int64_t row, std::int64_t head, std::span<const float> rotated);
   void write_precise(std::int64_t row, std::int64_t head, std::span<const float> rotated);
   void fill_precise(std::int64_t stream, std::int64_t chunk);
+  void copy_codes(std::int64_t row, std::int64_t head);
   void read_rotated(std::int64_t row, std::int64_t head, std::span<float> rotated) const;
   void read_around(std::span<const float> centre, std::int64_t row, std::int64_t head,
                    std::span<float> vector) const;

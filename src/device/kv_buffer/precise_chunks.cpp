@@ -14,7 +14,8 @@ CacheShape in_8_bits(const CacheShape& coded, std::int64_t n_chunks) {
           .head_dim = coded.head_dim,
           .n_heads = coded.n_heads,
           .n_cells = n_chunks * kChunkTokens,
-          .n_streams = 1};
+          .n_streams = 1,
+          .is_copy = true};
 }
 
 }  // namespace

@@ -439,13 +439,13 @@ TEST(PreciseCopiesOnce, TheirSlotsAreCounted) {
                              .n_heads = 2,
                              .n_cells = 4096,
                              .n_streams = 2};
-      const auto plain_bytes = [&](int width, std::int64_t n_cells) {
-        const auto n = static_cast<std::size_t>(n_scales(side, width, 128));
+      const auto tiles_bytes = [](int width, int n_scales, std::int64_t n_cells) {
+        const auto scales = static_cast<std::size_t>(n_scales) * kTileTokens;
         return static_cast<std::size_t>(n_cells / kTileTokens) * 2 *
-               (tile_code_bytes(width, 128) + n * kTileTokens * sizeof(std::uint16_t));
+               (tile_code_bytes(width, 128) + scales * sizeof(std::uint16_t));
       };
-      std::size_t wanted = plain_bytes(bits, 2 * shape.n_cells);
-      if (bits != 8) wanted += plain_bytes(8, 2 * kChunkTokens * precise_slots(shape.n_cells));
+      std::size_t wanted = tiles_bytes(bits, n_scales(side, bits, 128), 2 * shape.n_cells);
+      if (bits != 8) wanted += tiles_bytes(8, 1, 2 * kChunkTokens * precise_slots(shape.n_cells));
       EXPECT_EQ(CompressedCache::n_bytes(shape), wanted) << bits;
       EXPECT_EQ(CompressedCache::create(shape)->has_precise(), bits != 8);
     }

@@ -32,19 +32,17 @@ constexpr std::uint64_t kMiB = 1 << 20;
 
 TEST(ContextBytes, OfTheCacheAreWhatLlamaReports) {
   const ContextShape shape{.n_ctx = 4096};
-  // 256 cells of 28 layers in 8 bits beside their codes, with a scale of 16 bits for each 32
-  // channels of a key and 64 of a value.
-  constexpr std::uint64_t kPreciseKeys = 256 * 28 * (1024 + 1024 / 32 * 2);
-  constexpr std::uint64_t kPreciseValues = 256 * 28 * (1024 + 1024 / 64 * 2);
+  // 256 cells of 28 layers in 8 bits beside their codes, with a scale of 16 bits for each of 8
+  // heads.
+  constexpr std::uint64_t kPrecise = 256 * 28 * (1024 + 8 * 2);
   EXPECT_EQ(cache_bytes(qwen3(), scheme_named("f16"), shape), 448 * kMiB);
   EXPECT_EQ(cache_bytes(qwen3(), scheme_named("q8_0"), shape), 238 * kMiB);
-  EXPECT_EQ(cache_bytes(qwen3(), scheme_named("turbo4"), shape),
-            231 * kMiB / 2 + kPreciseKeys + kPreciseValues);
+  EXPECT_EQ(cache_bytes(qwen3(), scheme_named("turbo4"), shape), 231 * kMiB / 2 + 2 * kPrecise);
   EXPECT_EQ(cache_bytes(qwen3(), scheme_named("turbo0v0"), shape), 448 * kMiB);
   EXPECT_EQ(cache_bytes(qwen3(), scheme_named("turbo0v4"), shape),
-            224 * kMiB + 231 * kMiB / 4 + kPreciseValues);
+            224 * kMiB + 231 * kMiB / 4 + kPrecise);
   EXPECT_EQ(cache_bytes(qwen3(), scheme_named("turbo4,0-13=f16"), shape),
-            224 * kMiB + 231 * kMiB / 4 + (kPreciseKeys + kPreciseValues) / 2);
+            224 * kMiB + 231 * kMiB / 4 + kPrecise);
 }
 
 TEST(ContextBytes, WhatThePluginCannotCompressStaysF16) {

@@ -31,9 +31,9 @@ TEST_F(Forecast, OfTheNeedleModel) {
   const Result<MemoryForecast> turbo =
       forecast(NEEDLE_MODEL, *parse_kv_scheme("turbo4"), {.n_ctx = 4096});
   ASSERT_TRUE(turbo) << turbo.error().message;
-  // 256 cells of 4 layers in 8 bits beside their codes: 256 channels, 8 scales of a key, 4 of a
-  // value.
-  constexpr std::uint64_t kPrecise = 256 * 4 * (256 + 8 * 2 + 256 + 4 * 2);
+  // 256 cells of 4 layers in 8 bits beside their codes, with a scale of 16 bits for each of 2
+  // heads.
+  constexpr std::uint64_t kPrecise = 256UL * 4 * 2 * (256 + 2 * 2);
   EXPECT_EQ(turbo->kv_bytes, 33 * kOneMiB / 8 + kPrecise);
   EXPECT_EQ(turbo->scheme, "turbo4");
 }

@@ -37,13 +37,12 @@ constexpr std::int64_t turbo_scale_bytes(KvSide side, int bits, std::int64_t hea
 }
 
 // Codes and scales of one head for so many cells.
-constexpr std::int64_t turbo_tiles_bytes(KvSide side, int bits, std::int64_t head_dim,
+constexpr std::int64_t turbo_tiles_bytes(std::int64_t code_bytes, std::int64_t scale_bytes,
                                          std::int64_t n_cells) {
   constexpr std::int64_t kLineBytes = 64;
   const std::int64_t n_tiles = (n_cells + kTurboTileTokens - 1) / kTurboTileTokens;
-  const std::int64_t scales = n_tiles * turbo_scale_bytes(side, bits, head_dim);
-  return n_tiles * turbo_code_bytes(bits, head_dim) +
-         (scales + kLineBytes - 1) / kLineBytes * kLineBytes;
+  return n_tiles * code_bytes +
+         (n_tiles * scale_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
 // Cells that are kept in 8 bits beside their codes: the first ones, and the last of each sequence.
@@ -56,9 +55,12 @@ constexpr std::int64_t turbo_precise_cells(std::int64_t n_cells) {
 // All that one head takes.
 constexpr std::int64_t turbo_head_bytes(KvSide side, int bits, std::int64_t head_dim,
                                         std::int64_t n_cells) {
-  const std::int64_t codes = turbo_tiles_bytes(side, bits, head_dim, n_cells);
+  const std::int64_t scale_bytes = turbo_scale_bytes(side, bits, head_dim);
+  const std::int64_t codes =
+      turbo_tiles_bytes(turbo_code_bytes(bits, head_dim), scale_bytes, n_cells);
   if (bits == 8) return codes;
-  return codes + turbo_tiles_bytes(side, 8, head_dim, turbo_precise_cells(n_cells));
+  return codes + turbo_tiles_bytes(turbo_code_bytes(8, head_dim), scale_bytes,
+                                   turbo_precise_cells(n_cells));
 }
 
 }  // namespace slipstream
