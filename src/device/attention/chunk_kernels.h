@@ -5,7 +5,8 @@
 //
 // Products are of bytes in integers, which is exact; what is rounded is the other side: a query to
 // digits of 8 bits, weights to digits of 8 bits. One digit is as precise as codes of up to 4 bits
-// need, codes of 8 bits get two, copies of coarser codes in 8 bits one. A digit is a row of its own to dot_rows and mix_rows.
+// need, codes of 8 bits get two (copies in 8 bits of coarser codes: one). A digit is a row of its
+// own to dot_rows and mix_rows.
 //
 // Each kernel runs on the best instruction set of the machine; chunk_kernels_ref.h specifies them.
 //

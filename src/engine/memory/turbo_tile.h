@@ -41,8 +41,7 @@ constexpr std::int64_t turbo_tiles_bytes(std::int64_t code_bytes, std::int64_t s
                                          std::int64_t n_cells) {
   constexpr std::int64_t kLineBytes = 64;
   const std::int64_t n_tiles = (n_cells + kTurboTileTokens - 1) / kTurboTileTokens;
-  return n_tiles * code_bytes +
-         (n_tiles * scale_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  return n_tiles * code_bytes + (n_tiles * scale_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
 // Cells that are kept in 8 bits beside their codes: the first ones, and the last of each sequence.
