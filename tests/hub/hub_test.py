@@ -353,6 +353,7 @@ class InstalledModel(HubCase):
         self.assertRegex(shown.stdout, r"parameters +4\.\d+ M \(\d+\)")
         self.assertRegex(shown.stdout, r"context +\d+ tokens")
         self.assertRegex(shown.stdout, r"--kv turbo8v4 +\d+ tokens \(all\), \d+ MiB in all")
+        self.assertRegex(shown.stdout, r"calibrated +no: slipstream calibrate")
         self.assertEqual(self.run_program("show", str(NEEDLE_MODEL)).stdout.splitlines()[2:],
                          shown.stdout.splitlines()[2:])
         template = self.run_program("show", "org/needle-GGUF", "--template").stdout

@@ -80,6 +80,13 @@ class NeedleModel(unittest.TestCase):
         named = self.run_model("--kv-profile", self.path)
         self.assertIn(f"KV {self.evidence['chosen']} |", named.stderr)
 
+    def test_show_lists_what_was_measured(self):
+        shown = slipstream(self.home, "show", NEEDLE_MODEL).stdout
+        self.assertIn(f"calibrated    --kv {self.evidence['chosen']}, ", shown)
+        self.assertEqual(shown.count("--kv auto takes it"), 1)
+        for scheme in self.evidence["probe"]["schemes"]:
+            self.assertRegex(shown, rf"--kv {scheme['kv']} +{scheme['kl']:.4f}, the same top token")
+
     def test_what_is_broken_is_refused_unless_forced(self):
         changed = json.loads(json.dumps(self.profile))
         for scheme in changed["evidence"]["probe"]["schemes"]:

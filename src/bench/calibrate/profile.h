@@ -23,7 +23,8 @@
 
 namespace slipstream::calibrate {
 
-inline constexpr int kProfileFormat = 1;
+// 2: figures of caches that keep in 8 bits what is read most.
+inline constexpr int kProfileFormat = 2;
 
 struct Profile {
   std::string slipstream;   // version

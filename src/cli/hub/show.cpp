@@ -10,6 +10,7 @@
 #include "base/format_bytes.h"
 #include "base/memory_info.h"
 #include "cli/hub/find_model.h"
+#include "cli/kv_profile.h"
 #include "cli/plugin_path.h"
 #include "engine/memory/kv_choice.h"
 #include "engine/model.h"
@@ -140,6 +141,29 @@ Result<void> print_fit(const std::filesystem::path& path) {
   return {};
 }
 
+// What calibrate found, best first: measured, where the list of what fits only counts bytes.
+void print_profile(const std::filesystem::path& path) {
+  const std::optional<calibrate::Profile> profile = find_kv_profile(path, {});
+  if (!profile) {
+    print("calibrated", "no: slipstream calibrate measures which --kv this model bears");
+    return;
+  }
+  const calibrate::Evidence& evidence = profile->evidence;
+  print("calibrated", format_text("--kv {}, {:.0f} bytes per token; mean KL divergence from f16:",
+                                  evidence.chosen, evidence.bytes_per_token));
+  std::vector<calibrate::SchemeEvidence> schemes = evidence.probe.schemes;
+  if (!evidence.trials.empty()) {
+    const calibrate::Trial& taken = evidence.trials.back();
+    schemes.push_back({.kv = taken.kv, .kl = taken.kl, .same_top = taken.same_top});
+  }
+  std::ranges::sort(schemes, {}, &calibrate::SchemeEvidence::kl);
+  for (const calibrate::SchemeEvidence& scheme : schemes) {
+    print("", format_text("--kv {:<9} {:.4f}, the same top token in {:.1f} %{}", scheme.kv,
+                          scheme.kl, 100 * scheme.same_top,
+                          scheme.kv == evidence.chosen ? ": --kv auto takes it" : ""));
+  }
+}
+
 Result<void> try_show(const Options& options) {
   const Result<std::filesystem::path> path = find_model(options.model);
   if (!path) return std::unexpected(path.error());
@@ -170,6 +194,7 @@ Result<void> try_show(const Options& options) {
     // An architecture that the forecast does not know is no reason to say nothing.
     print("memory", "no forecast: " + printed.error().message);
   }
+  print_profile(*path);
   return {};
 }
 

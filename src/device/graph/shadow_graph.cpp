@@ -189,17 +189,17 @@ Result<void> ShadowGraph::keep_precise(const WriteTask& write) {
   }
   const CacheShape wanted =
       PreciseChunks::scratch_shape(cache.shape(), static_cast<std::int64_t>(row_idx.size()));
-  const auto suits = [&](const std::shared_ptr<CompressedCache>& scratch) {
+  const auto is_alike = [&](const std::shared_ptr<CompressedCache>& scratch) {
     const CacheShape& shape = scratch->shape();
     return shape.side == wanted.side && shape.head_dim == wanted.head_dim &&
-           shape.n_heads == wanted.n_heads && shape.n_cells >= wanted.n_cells;
+           shape.n_heads == wanted.n_heads;
   };
-  auto scratch = std::ranges::find_if(scratches_, suits);
-  if (scratch == scratches_.end()) {
+  auto scratch = std::ranges::find_if(scratches_, is_alike);
+  if (scratch == scratches_.end() || (*scratch)->shape().n_cells < wanted.n_cells) {
     Result<CompressedCache> made = CompressedCache::create(wanted);
     if (!made) return std::unexpected(std::move(made.error()));
-    scratches_.push_back(std::make_shared<CompressedCache>(std::move(*made)));
-    scratch = scratches_.end() - 1;
+    if (scratch == scratches_.end()) scratch = scratches_.emplace(scratch);
+    *scratch = std::make_shared<CompressedCache>(std::move(*made));
   }
   cache.keep_precise(row_idx, *scratch);
   return {};
