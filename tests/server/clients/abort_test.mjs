@@ -44,7 +44,7 @@ test('a stream is given up, others are answered', async () => {
     assert.ok(++n_chunks < 1000, 'the client hears it to its end');
     if (n_chunks !== 3) continue;
     await checkAnswers();
-    assert.equal(await metric(RUNNING), 1, 'the long one goes on');
+    await waitForRunning(1);  // the answered one may still be counted; the long one goes on
     controller.abort();
   }
   await checkGivenUp(n_before);
