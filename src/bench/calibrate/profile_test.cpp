@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/format.h"
 #include "base/unique_fd.h"
 
 namespace slipstream::calibrate {
@@ -87,7 +88,7 @@ TEST_F(ProfileFile, OfAnotherModelOrVersionIsRefused) {
   ASSERT_FALSE(other_version);
   EXPECT_EQ(other_version.error().code, Code::kUnsupported);
   EXPECT_THAT(other_version.error().message, HasSubstr("calibrate again"));
-  rewrite("{\"format\": 2, \"slipstream\": \"1.2.3\"}");
+  rewrite(format_text("{{\"format\": {}, \"slipstream\": \"1.2.3\"}}", kProfileFormat - 1));
   EXPECT_EQ(load_profile(path_, "abcd", "1.2.3").error().code, Code::kUnsupported);
 }
 
