@@ -75,8 +75,13 @@ struct Limits {
   std::size_t http_header_bytes_max = std::size_t{32} << 10;
   std::size_t http_body_bytes_max = std::size_t{32} << 20;
   std::size_t http_connections_max = 4096;
-  // A body whose JSON is nested deeper is refused before it is parsed.
+  // A client that sends more than this behind a request that is not answered yet is cut off.
+  std::size_t http_ahead_bytes_max = std::size_t{256} << 10;
+  // JSON of a client that is nested deeper or has more values is refused while it is read, in a
+  // body and in a string that is read as JSON again (server/bounded_json.h). A value takes up to 64
+  // bytes; a body of nothing but token ids has fewer than this.
   std::size_t json_nesting_max = 128;
+  std::size_t json_values_max = std::size_t{1} << 23;
 
   // What a model writes (server/chat). So much is held back while it may become a tool call: its
   // arguments before its name, or one parameter whose type must be seen whole. More is given to the

@@ -3,45 +3,16 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "server/bounded_json.h"
 
 namespace slipstream {
-namespace {
-
-// Of a text that is JSON; of another one, anything.
-std::size_t nesting_of(std::string_view text) {
-  std::size_t depth = 0;
-  std::size_t deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      deepest = std::max(deepest, ++depth);
-    } else if ((c == '}' || c == ']') && depth > 0) {
-      --depth;
-    }
-  }
-  return deepest;
-}
-
-}  // namespace
 
 ApiResult<Json> parse_json(std::string_view text, const Limits& limits) {
-  // Before it is parsed: what comes later walks it recursively.
-  if (nesting_of(text) > limits.json_nesting_max) {
-    return refuse("", format_text("the JSON is nested more than {} deep", limits.json_nesting_max));
-  }
-  try {
-    Json json = Json::parse(text);
-    if (!json.is_object()) return refuse("", "the body must be a JSON object");
-    return json;
-  } catch (const Json::exception& error) {  // also out_of_range, of 1e400
-    return refuse("", format_text("the body is not JSON: {}", error.what()));
-  }
+  Result<Json> json = parse_bounded(text, limits);
+  if (!json)
+    return refuse("", format_text("the body cannot be read as JSON: {}", json.error().message));
+  if (!json->is_object()) return refuse("", "the body must be a JSON object");
+  return std::move(*json);
 }
 
 JsonFields::JsonFields(const Json& object, std::string path)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "server/bounded_json.h"
 #include "server/chat/ascii.h"
 #include "server/chat/chat_answer.h"
 #include "server/chat/output_parser.h"
@@ -364,8 +365,8 @@ class Learner {
     if (!read.content.empty() || read.calls.size() != arguments.size()) return false;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const ChatAnswer::Call& call = read.calls[i];
-      const Json said = Json::parse(call.arguments, nullptr, false);
-      if (!call.complete || call.name != kName || said != arguments[i]) return false;
+      const Result<Json> said = parse_bounded(call.arguments);
+      if (!call.complete || call.name != kName || !said || *said != arguments[i]) return false;
     }
     return true;
   }

@@ -1,9 +1,12 @@
 #include "server/chat/conversation.h"
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "base/format.h"
+#include "server/bounded_json.h"
 
 namespace slipstream {
 namespace {
@@ -92,6 +95,7 @@ class Speaker {
     for (const Json& message : input_.messages) {
       if (auto said = say(message); !said) return std::unexpected(said.error());
     }
+    flush_results();
     flush_system();
     ChatInput result = input_;
     if (describes_tools) result.tools = Json();
@@ -119,7 +123,7 @@ class Speaker {
       if (said.contains("tool_call_id")) fix_id(said["tool_call_id"]);
       if (!said.contains("name")) {
         const auto name = names_.find(dump(message.value("tool_call_id", Json())));
-        if (name != names_.end()) said["name"] = *name;
+        if (name != names_.end()) said["name"] = name->second;
       }
     }
     if (said.contains("tool_calls")) {
@@ -155,12 +159,13 @@ class Speaker {
     } else if (!pending_system_.empty()) {
       text = std::exchange(pending_system_, {}) + "\n\n" + text;
     }
-    if (ends_with_result_ && !messages_.empty() && messages_.back()["role"] == "user") {
-      text = last_content_ + "\n" + text;
-      messages_.erase(messages_.size() - 1);
+    if (!results_) {
+      results_ = std::move(text);
+    } else {
+      *results_ += '\n';
+      *results_ += text;
     }
-    push(std::move(said), std::move(text));
-    ends_with_result_ = is_result;
+    if (!is_result) push(std::move(said), *std::exchange(results_, std::nullopt));
     return {};
   }
 
@@ -181,15 +186,19 @@ class Speaker {
       if (!has_name) return fail(Code::kInvalidArgument, "a tool call has no name");
       Json& function = call["function"];
       if (call.contains("id")) {
-        names_[dump(call["id"])] = function["name"];
+        names_[dump(call["id"])] = function["name"].get<std::string>();
         fix_id(call["id"]);
       }
       if (!function.contains("arguments")) function["arguments"] = Json::object();
       Json& arguments = function["arguments"];
       if (arguments.is_string() && !abilities_.wants_arguments_as_text) {
-        Json parsed =
-            Json::parse(arguments.get<std::string>(), nullptr, /*allow_exceptions=*/false);
-        if (parsed.is_object()) arguments = std::move(parsed);
+        Result<Json> parsed = parse_bounded(arguments.get_ref<const std::string&>());
+        if (!parsed && parsed.error().code == Code::kUnsupported) {
+          return fail(Code::kInvalidArgument,
+                      format_text("the arguments of a tool call cannot be read as JSON: {}",
+                                  parsed.error().message));
+        }
+        if (parsed && parsed->is_object()) arguments = std::move(*parsed);
         if (arguments.is_string() && arguments.get<std::string>().empty())
           arguments = Json::object();
       } else if (!arguments.is_string() && abilities_.wants_arguments_as_text) {
@@ -220,9 +229,14 @@ class Speaker {
     }
   }
 
+  // Once for all of them: many small ones would otherwise be copied again for each.
+  void flush_results() {
+    if (!results_) return;
+    push({{"role", "user"}}, *std::exchange(results_, std::nullopt));
+  }
+
   void push(Json said, std::string content) {
-    ends_with_result_ = false;
-    last_content_ = content;
+    flush_results();
     if (abilities_.wants_no_content && said.contains("tool_calls")) {
       said["content"] = nullptr;
     } else if (abilities_.wants_parts) {
@@ -237,10 +251,9 @@ class Speaker {
   const TemplateAbilities& abilities_;
   const bool wants_nine_;
   Json messages_ = Json::array();
-  Json names_ = Json::object();  // of tools, by the ids of their calls
+  std::map<std::string, std::string> names_;  // of tools, by the ids of their calls
   std::string pending_system_;
-  std::string last_content_;
-  bool ends_with_result_ = false;
+  std::optional<std::string> results_;  // of tools, to be said as the user's words
 };
 
 }  // namespace

@@ -1,0 +1,144 @@
+#include "server/bounded_json.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/format.h"
+
+namespace slipstream {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Members = Json::object_t;
+
+constexpr std::size_t kMessageBytesMax = 256;  // the parser quotes what it read, however long
+
+bool has_doubles(const Members::Container& members) {
+  for (auto one = members.begin(); one != members.end(); ++one) {
+    if (std::find_if(members.begin(), one,
+                     [one](const auto& other) { return other.first == one->first; }) != one) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Sorted instead of hashed: a client could choose names that collide.
+void keep_last_of_each_name(Members& object) {
+  constexpr std::size_t kFew = 16;
+  Members::Container& members = object;  // the map's own [] wants a name
+  if (members.size() <= kFew && !has_doubles(members)) return;
+  std::vector<std::size_t> order(members.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto name = [&members](std::size_t i) -> const std::string& { return members[i].first; };
+  std::ranges::stable_sort(order, {}, name);
+  std::vector<bool> is_dropped(members.size(), false);
+  bool drops_any = false;
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t last = i;
+    while (last + 1 < order.size() && name(order[last + 1]) == name(order[i])) {
+      is_dropped[order[++last]] = true;
+    }
+    if (last > i) {
+      members[order[i]].second = std::move(members[order[last]].second);
+      drops_any = true;
+    }
+    i = last + 1;
+  }
+  if (!drops_any) return;
+  Members kept;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (!is_dropped[i]) kept.emplace_back(members[i].first, std::move(members[i].second));
+  }
+  object = std::move(kept);
+}
+
+// nlohmann's events of a text, in the order of the text.
+class Builder final : public nlohmann::json_sax<Json> {
+ public:
+  explicit Builder(const Limits& limits) : limits_(limits) {}
+
+  bool null() override { return add({}); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t& value) override { return add(std::move(value)); }
+  bool start_object(std::size_t /*n*/) override { return open(Json::object()); }
+  bool start_array(std::size_t /*n*/) override { return open(Json::array()); }
+  bool key(string_t& name) override {
+    name_ = std::move(name);
+    return true;
+  }
+  bool end_object() override {
+    keep_last_of_each_name(open_.back()->get_ref<Members&>());
+    open_.pop_back();
+    return true;
+  }
+  bool end_array() override {
+    open_.pop_back();
+    return true;
+  }
+  bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                   const nlohmann::detail::exception& error) override {
+    error_ = {Code::kInvalidArgument, std::string(error.what()).substr(0, kMessageBytesMax)};
+    return false;
+  }
+
+  [[nodiscard]] const Error& error() const { return error_; }
+  Json take() { return std::move(root_); }
+
+ private:
+  bool refuse(std::string message) {
+    error_ = {Code::kUnsupported, std::move(message)};
+    return false;
+  }
+  bool add(Json value) { return place(std::move(value)) != nullptr; }
+  bool open(Json value) {
+    if (open_.size() >= limits_.json_nesting_max) {
+      return refuse(format_text("it is nested more than {} deep", limits_.json_nesting_max));
+    }
+    // Only what is innermost grows, so that this stays where it is.
+    Json* placed = place(std::move(value));
+    if (placed != nullptr) open_.push_back(placed);
+    return placed != nullptr;
+  }
+  Json* place(Json value) {
+    if (++n_values_ > limits_.json_values_max) {
+      refuse(format_text("it has more than {} values", limits_.json_values_max));
+      return nullptr;
+    }
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    if (open_.back()->is_array()) {
+      auto& items = open_.back()->get_ref<Json::array_t&>();
+      return &items.emplace_back(std::move(value));
+    }
+    auto& members = open_.back()->get_ref<Members&>();
+    // Of the vector below it: the map's own emplace() would look for the name first.
+    return &members.emplace_back(std::move(name_), std::move(value)).second;
+  }
+
+  const Limits& limits_;
+  Json root_;
+  std::vector<Json*> open_;
+  string_t name_;
+  std::size_t n_values_ = 0;
+  Error error_ = {};
+};
+
+}  // namespace
+
+Result<Json> parse_bounded(std::string_view text, const Limits& limits) {
+  Builder builder(limits);
+  if (Json::sax_parse(text, &builder)) return builder.take();
+  return std::unexpected(builder.error());
+}
+
+}  // namespace slipstream

@@ -1,0 +1,23 @@
+// parse_bounded(): JSON that a client sent, as a body or inside a string of one.
+//
+// Everything that a client's text may become JSON goes through here. Nesting and the number of
+// values are bounded while it is read, because what comes later walks it recursively; time is
+// linear (n log n in one object's members), where ordered_json's own parser looks through all
+// members of an object for each new one. Of members with the same name the last counts.
+//
+// Threads: immutable. Errors: kInvalidArgument for what is no JSON, kUnsupported for too much of
+// it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/limits.h"
+#include "base/result.h"
+
+namespace slipstream {
+
+[[nodiscard]] Result<nlohmann::ordered_json> parse_bounded(std::string_view text,
+                                                           const Limits& limits = kLimits);
+
+}  // namespace slipstream
