@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <functional>
 
 #include "base/limits.h"
 #include "server/chat/jinja/value.h"
@@ -180,6 +181,75 @@ TEST(ChatTemplate, HostileMessagesAreRefused) {
   EXPECT_FALSE(render("x", input).has_value());
 }
 
+// What a client sends, or a template makes, is charged for what it costs.
+TEST(ChatTemplate, WhatIsLookedForAndKeptIsCharged) {
+  const auto seconds = [](const std::function<void()>& work) {
+    const std::clock_t start = std::clock();
+    work();
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  };
+  ChatInput input;
+  // Nearly matches everywhere: 1 MB x 512 KB by comparing at each place.
+  input.messages = Json::array({{{"role", "user"}, {"content", std::string(1 << 20, 'a')}}});
+  input.variables = {{"part", std::string(1 << 19, 'a') + "b"}};
+  for (const std::string_view source :
+       {"{{ part in messages[0].content }}", "{{ messages[0].content.replace(part, '') | length }}",
+        "{{ messages[0].content.split(part) | length }}", "{{ messages[0].content.find(part) }}",
+        "{{ messages[0].content.rsplit(part) | length }}"}) {
+    EXPECT_LT(seconds([&] { (void)render(source, input); }), 5) << source;
+  }
+  // A key that is not there is kept in no message: 2,000 x 1 MB.
+  input.variables = {};
+  const auto kept = render(
+      "{% set ns = namespace(l=[]) %}{% for i in range(2000) %}"
+      "{{ ns.l.append({}[messages[0].content]) or '' }}{% endfor %}{{ ns.l | length }}",
+      input);
+  ASSERT_TRUE(kept.has_value()) << kept.error().message;
+  EXPECT_EQ(*kept, "2000");
+  // Looked through for each name, or copied each time.
+  input.messages = Json::array({{{"role", "user"}, {"content", "x"}}});
+  Json::object_t variables;
+  for (int i = 0; i < 1024; ++i) variables.emplace_back("v" + std::to_string(i), i);
+  input.variables = variables;
+  EXPECT_FALSE(
+      render("{% for i in range(1000000) %}{{ nowhere }}{{ nowhere }}{% endfor %}", input));
+  input.variables = {{"v", variables}};
+  EXPECT_FALSE(render("{% for i in range(3000) %}{% set ns = namespace(v) %}{% endfor %}", input));
+}
+
+// A string that is read as JSON again is bounded as the body is: this ended the process.
+TEST(ChatTemplate, ArgumentsInAStringAreBoundedToo) {
+  ChatInput input;
+  // The one is given the arguments as an object, the other as text of ours.
+  std::string_view source = "{{ messages | tojson }}";
+  const auto calls = [&](const std::string& arguments) {
+    const Json function = {{"name", "f"}, {"arguments", arguments}};
+    input.messages =
+        Json::array({{{"role", "user"}, {"content", "go"}},
+                     {{"role", "assistant"},
+                      {"content", ""},
+                      {"tool_calls", Json::array({{{"id", "1"}, {"function", function}}})}}});
+    return render(source, input);
+  };
+  for (const std::string_view each :
+       {"{{ messages | tojson }}", "{% for m in messages %}{{ m.content }}{% endfor %}"}) {
+    source = each;
+    for (const std::size_t depth : {std::size_t{200}, std::size_t{200'000}, std::size_t{8} << 20}) {
+      const auto refused =
+          calls(R"({"a":)" + std::string(depth, '[') + std::string(depth, ']') + "}");
+      ASSERT_FALSE(refused.has_value()) << depth;
+      EXPECT_TRUE(refused.error().message.contains("nested more than 128 deep"));
+    }
+  }
+  source = "{{ messages | tojson }}";
+  EXPECT_TRUE(calls(R"({"a":)" + std::string(30, '[') + std::string(30, ']') + "}").has_value());
+  EXPECT_TRUE(calls("no JSON " + std::string(1000, '[')).has_value()) << "a text like any other";
+  // In a template's own hands, too.
+  input.messages = Json::array(
+      {{{"role", "user"}, {"content", std::string(2'000'000, '[') + std::string(2'000'000, ']')}}});
+  EXPECT_FALSE(render("{{ messages[0].content | from_json }}", input).has_value());
+}
+
 constexpr std::string_view kPlain =
     "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
     "{% if add_generation_prompt %}[assistant]{% endif %}";
@@ -221,6 +291,31 @@ TEST(ChatTemplate, ToolsAreDescribedToTemplatesWithoutTools) {
                   "[user]go[assistant]<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":1}}\n"
                   "</tool_call>[user]<tool_response>\nok\n</tool_response>[assistant]"))
       << prompt;
+}
+
+TEST(ChatTemplate, ManyToolResultsTakeLinearTime) {
+  auto chat = ChatTemplate::create(kPlain, "", "");
+  ASSERT_TRUE(chat.has_value() && !chat->abilities().takes_results);
+  ChatInput input;
+  input.messages = Json::array({{{"role", "user"}, {"content", "go"}}});
+  constexpr int kResults = 100'000;
+  const std::string id(20, '7');
+  Json calls = Json::array();
+  for (int i = 0; i < kResults; ++i) {
+    calls.push_back(
+        {{"id", id + std::to_string(i)}, {"function", {{"name", "f"}, {"arguments", "{}"}}}});
+  }
+  input.messages.push_back({{"role", "assistant"}, {"content", ""}, {"tool_calls", calls}});
+  for (int i = 0; i < kResults; ++i) {
+    input.messages.push_back(
+        {{"role", "tool"}, {"tool_call_id", id + std::to_string(i)}, {"content", "ok"}});
+  }
+  input.messages.push_back({{"role", "user"}, {"content", "and?"}});
+  const std::clock_t start = std::clock();
+  const auto prompt = chat->render(input);
+  EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 10);
+  ASSERT_TRUE(prompt.has_value()) << prompt.error().message;
+  EXPECT_TRUE(prompt->ends_with("ok\n</tool_response>\nand?[assistant]"));
 }
 
 TEST(ChatTemplate, NoContentStandsBesideCallsWhereTemplatesLookForNone) {

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "base/limits.h"
+#include "server/bounded_json.h"
 #include "server/chat/ascii.h"
 
 namespace slipstream::jinja {
@@ -26,6 +27,15 @@ bool bool_or(const Value* value, bool otherwise) {
 }
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+// glibc's memmem() takes linear time; std::string_view's find() the product of both lengths, where
+// every place nearly matches.
+std::size_t find_in(std::string_view text, std::string_view part) {
+  if (part.empty()) return 0;
+  const void* found = memmem(text.data(), text.size(), part.data(), part.size());
+  if (found == nullptr) return std::string_view::npos;
+  return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+}
 
 // Texts. -------------------------------------------------------------------------------------
 
@@ -55,8 +65,8 @@ std::string capitalize(const std::string& text, Budget& budget) {
 }
 
 std::string strip(std::string_view text, const Value* set, bool left, bool right, Budget& budget) {
-  budget.step(text.size() / 64);
   const std::string chars = text_or(set, " \n\r\t\f\v");
+  budget.step(text.size() / 64 * (1 + chars.size() / 64));
   // The first or last character, which may be several bytes.
   const auto first = [](std::string_view rest) {
     std::size_t n = 1;
@@ -73,6 +83,16 @@ std::string strip(std::string_view text, const Value* set, bool left, bool right
   while (right && !text.empty() && chars.contains(last(text)))
     text.remove_suffix(last(text).size());
   return std::string(text);
+}
+
+// There is no memrmem(): what is looked at is charged.
+std::size_t rfind_in(std::string_view text, std::string_view part, Budget& budget) {
+  for (std::size_t at = text.rfind(part[0]); at != text.npos; at = text.rfind(part[0], at - 1)) {
+    budget.step(1 + part.size() / 32);
+    if (text.substr(at).starts_with(part)) return at;
+    if (at == 0) break;
+  }
+  return text.npos;
 }
 
 std::vector<Value> split_words(std::string_view text, Budget& budget) {
@@ -98,7 +118,9 @@ std::vector<Value> split_at(std::string_view text, std::string_view separator, s
     parts.push_back(Value::text(std::string(part), &budget));
   };
   while (max < 0 || static_cast<std::int64_t>(parts.size()) < max) {
-    const std::size_t at = from_right ? text.rfind(separator) : text.find(separator);
+    budget.step(1 + separator.size() / 32);
+    const std::size_t at =
+        from_right ? rfind_in(text, separator, budget) : find_in(text, separator);
     if (at == text.npos) break;
     const std::string_view before = text.substr(0, at);
     const std::string_view after = text.substr(at + separator.size());
@@ -130,7 +152,9 @@ std::string replace(std::string_view text, const Arguments& arguments, Budget& b
   if (from.empty()) fail("replace() needs a text that is not empty");
   budget.step(1 + text.size() / 8);
   std::string result;
-  for (std::size_t i = text.find(from); i != text.npos && n_left != 0; i = text.find(from)) {
+  for (std::size_t i = find_in(text, from); i != text.npos && n_left != 0;
+       i = find_in(text, from)) {
+    budget.step(1 + from.size() / 32);
     result += text.substr(0, i);
     result += to;
     if (result.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
@@ -257,7 +281,7 @@ Value sorted(const Value& value, const Arguments& arguments, Budget& budget) {
   // A comparison that throws must not leave the sort half done: keys are compared before.
   std::ranges::stable_sort(items, [&](const Value& a, const Value& b) {
     budget.step();
-    return reverse ? less(key(b), key(a)) : less(key(a), key(b));
+    return reverse ? less(key(b), key(a), budget) : less(key(a), key(b), budget);
   });
   return Value::list(std::move(items), budget);
 }
@@ -277,7 +301,7 @@ Value dictsort(const Value& value, Budget& budget) {
   budget.step(items.size() * 4);
   const bool by_number = value.dict()->has_integer_keys;
   std::ranges::stable_sort(items, [&](const Dict::Item& a, const Dict::Item& b) {
-    if (by_number) return less(value.dict()->key(a), value.dict()->key(b));
+    if (by_number) return less(value.dict()->key(a), value.dict()->key(b), budget);
     return map_ascii(a.first, to_lower, budget) < map_ascii(b.first, to_lower, budget);
   });
   std::vector<Value> pairs;
@@ -302,7 +326,7 @@ Value extreme(const Value& value, bool largest, Budget& budget) {
   if (items.empty()) return Value(Undefined{"the extreme of an empty list"});
   const Value* best = items.data();
   for (const Value& item : items) {
-    if (largest ? less(*best, item) : less(item, *best)) best = &item;
+    if (largest ? less(*best, item, budget) : less(item, *best, budget)) best = &item;
   }
   return *best;
 }
@@ -366,10 +390,9 @@ Value from_json(const Value& value, Budget& budget) {
   constexpr std::size_t kBytesMax = std::size_t{4} << 20;
   if (text.size() > kBytesMax) throw TemplateError{"from_json: the text is too long", true};
   budget.step(text.size() / 4);
-  // The parser keeps its own stack on the heap; only deep results are refused, by from_json().
-  const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) fail("from_json: the text is not JSON");
-  return Value::from_json(json, budget);
+  const auto json = parse_bounded(text);
+  if (!json) fail(format_text("from_json: {}", json.error().message));
+  return Value::from_json(*json, budget);
 }
 
 using Filter = std::function<Value(const Value&, const Arguments&, Budget&)>;
@@ -487,7 +510,7 @@ std::optional<Value> text_method(std::string_view name, const std::string& text,
   if (name == "replace") return as_value(replace(text, a, b));
   if (name == "format") return as_value(fill_in(text, a, b));
   if (name == "find") {
-    const std::size_t at = text.find(text_or(a.find(0, "sub"), ""));
+    const std::size_t at = find_in(text, text_or(a.find(0, "sub"), ""));
     if (at == text.npos) return Value(std::int64_t{-1});
     return Value(length(as_value(text.substr(0, at)), b));
   }
@@ -630,8 +653,7 @@ Value get_attribute(const Value& value, std::string_view name, Budget& budget) {
   if (value.dict() != nullptr) {
     found = value.dict()->find(name);
   } else if (const auto* space = value.as<std::shared_ptr<Namespace>>(); space != nullptr) {
-    budget.step((*space)->items.size() / 8);
-    found = (*space)->find(name);
+    found = (*space)->find(name, budget);
   } else if (const auto* loop = value.as<std::shared_ptr<Loop>>(); loop != nullptr) {
     const std::vector<Value>& items = (*loop)->items;
     const std::size_t idx = (*loop)->idx;
@@ -648,7 +670,7 @@ Value get_attribute(const Value& value, std::string_view name, Budget& budget) {
   } else if (const auto* undefined = value.as<Undefined>(); undefined != nullptr) {
     fail(format_text("'{}' is undefined and has no '{}'", undefined->name, name));
   }
-  return found != nullptr ? *found : Value(Undefined{std::string(name)});
+  return found != nullptr ? *found : Value(Undefined{name});
 }
 
 Value get_slice(const Value& value, const Value* start, const Value* end, const Value* step,
@@ -684,8 +706,8 @@ bool contains(const Value& container, const Value& value, Budget& budget) {
   budget.step();
   if (container.text() != nullptr) {
     const std::string& part = expect_text(value, "'in'");
-    budget.step(1 + container.text()->size() / 32);
-    return container.text()->contains(part);
+    budget.step(1 + (container.text()->size() + part.size()) / 32);
+    return find_in(*container.text(), part) != std::string_view::npos;
   }
   if (container.dict() != nullptr) {
     if (container.dict()->has_integer_keys && value.as<std::int64_t>() != nullptr) {
@@ -694,7 +716,7 @@ bool contains(const Value& container, const Value& value, Budget& budget) {
     return value.text() != nullptr && container.dict()->find(*value.text()) != nullptr;
   }
   if (const auto* space = container.as<std::shared_ptr<Namespace>>(); space != nullptr) {
-    return value.text() != nullptr && (*space)->find(*value.text()) != nullptr;
+    return value.text() != nullptr && (*space)->find(*value.text(), budget) != nullptr;
   }
   if (container.list() != nullptr) {
     return std::ranges::any_of(*container.list(),

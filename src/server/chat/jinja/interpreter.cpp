@@ -18,15 +18,18 @@ struct Scope {
   Scope* parent = nullptr;
   std::vector<std::pair<std::string, Value>> names = {};
 
-  const Value* find(std::string_view name) const {
+  // Names are few, unless a client sends thousands of variables.
+  const Value* find(std::string_view name, Budget& budget) const {
     for (const Scope* scope = this; scope != nullptr; scope = scope->parent) {
+      budget.step(scope->names.size() / 32);
       for (const auto& [key, value] : scope->names) {
         if (key == name) return &value;
       }
     }
     return nullptr;
   }
-  void set(std::string_view name, Value value) {
+  void set(std::string_view name, Value value, Budget& budget) {
+    budget.step(names.size() / 32);
     for (auto& [key, old] : names) {
       if (key == name) {
         old = std::move(value);
@@ -132,12 +135,12 @@ class Interpreter {
   }
 
   void assign(const std::vector<std::string>& names, const Value& value, Scope& scope) {
-    if (names.size() == 1) return scope.set(names[0], value);
+    if (names.size() == 1) return scope.set(names[0], value, budget_);
     const std::vector<Value> parts = items_of(value, budget_);
     if (parts.size() != names.size()) {
       fail(format_text("line {}: {} values for {} names", line_, parts.size(), names.size()));
     }
-    for (std::size_t i = 0; i < names.size(); ++i) scope.set(names[i], parts[i]);
+    for (std::size_t i = 0; i < names.size(); ++i) scope.set(names[i], parts[i], budget_);
   }
 
   void execute_for(const Statement& statement, Scope& scope, std::string& out) {
@@ -160,7 +163,7 @@ class Interpreter {
     for (; loop->idx < loop->items.size(); ++loop->idx) {
       budget_.step(4);                // a scope costs about as much as four expressions
       Scope inner{.parent = &scope};  // what an iteration sets ends with it
-      inner.set("loop", Value(loop));
+      inner.set("loop", Value(loop), budget_);
       assign(statement.names, loop->items[loop->idx], inner);
       if (execute(statement.body, inner, out) == Flow::kBreak) break;
     }
@@ -173,12 +176,12 @@ class Interpreter {
   void execute_set(const Statement& statement, Scope& scope) {
     Value value = evaluate(*statement.expression, scope);
     if (statement.text.empty()) return assign(statement.names, value, scope);
-    const Value* target = scope.find(statement.text);
+    const Value* target = scope.find(statement.text, budget_);
     const auto* space = target == nullptr ? nullptr : target->as<std::shared_ptr<Namespace>>();
     if (space == nullptr) {
       fail(format_text("line {}: '{}' is no namespace", line_, statement.text));
     }
-    (*space)->set(statement.names[0], std::move(value));
+    (*space)->set(statement.names[0], std::move(value), budget_);
   }
 
   void execute_set_block(const Statement& statement, Scope& scope) {
@@ -186,12 +189,12 @@ class Interpreter {
     if (statement.expression != nullptr) {
       value = apply_filter(*statement.expression, value, scope);
     }
-    scope.set(statement.names[0], std::move(value));
+    scope.set(statement.names[0], std::move(value), budget_);
   }
 
   void define_macro(const Statement& statement, Scope& scope) {
     const auto [it, is_new] = macros_.try_emplace(&statement, Macro{.statement = &statement});
-    scope.set(statement.text, Value(static_cast<const Macro*>(&it->second)));
+    scope.set(statement.text, Value(static_cast<const Macro*>(&it->second)), budget_);
   }
 
   void execute_call(const Statement& statement, Scope& scope, std::string& out) {
@@ -223,11 +226,13 @@ class Interpreter {
     for (std::size_t i = 0; i < statement.parameters.size(); ++i) {
       const Parameter& parameter = statement.parameters[i];
       const Value* given = arguments.find(i, parameter.name);
-      scope.set(parameter.name, given != nullptr             ? *given
-                                : parameter.value != nullptr ? evaluate(*parameter.value, scope)
-                                                             : Value(Undefined{parameter.name}));
+      scope.set(parameter.name,
+                given != nullptr             ? *given
+                : parameter.value != nullptr ? evaluate(*parameter.value, scope)
+                                             : Value(Undefined{parameter.name}),
+                budget_);
     }
-    if (caller != nullptr) scope.set("caller", *caller);
+    if (caller != nullptr) scope.set("caller", *caller, budget_);
     return Value::text(rendered(statement.body, scope), &budget_);
   }
 
@@ -244,9 +249,11 @@ class Interpreter {
 
   Value make_namespace(const Arguments& arguments) {
     auto space = std::make_shared<Namespace>();
-    for (const auto& [name, value] : arguments.named) space->set(name, value);
+    for (const auto& [name, value] : arguments.named) space->set(name, value, budget_);
     if (!arguments.values.empty() && arguments.values[0].dict() != nullptr) {
-      for (const auto& [name, value] : arguments.values[0].dict()->items) space->set(name, value);
+      for (const auto& [name, value] : arguments.values[0].dict()->items) {
+        space->set(name, value, budget_);
+      }
     }
     budget_.take_bytes(sizeof(Namespace));  // kept until the render ends
     namespaces_.push_back(space);
@@ -265,7 +272,7 @@ class Interpreter {
       if (auto result = call_method(callee.name, object, arguments, budget_)) return *result;
       return call_value(get_attribute(object, callee.name, budget_), callee.name, arguments);
     }
-    if (callee.kind == Expression::Kind::kName && scope.find(callee.name) == nullptr) {
+    if (callee.kind == Expression::Kind::kName && scope.find(callee.name, budget_) == nullptr) {
       if (callee.name == "namespace") return make_namespace(arguments);
       if (callee.name == "range") return make_range(arguments, budget_);
       if (callee.name == "dict") return Value::dict(arguments.named, budget_);
@@ -301,7 +308,7 @@ class Interpreter {
     switch (expression.kind) {
       case Expression::Kind::kLiteral: return expression.value;
       case Expression::Kind::kName: {
-        const Value* found = scope.find(expression.name);
+        const Value* found = scope.find(expression.name, budget_);
         return found != nullptr ? *found : Value(Undefined{expression.name});
       }
       case Expression::Kind::kList: {
@@ -398,10 +405,10 @@ class Interpreter {
     const Value right = evaluate(*expression.children[1], scope);
     if (symbol == "==") return Value(equal(left, right, budget_));
     if (symbol == "!=") return Value(!equal(left, right, budget_));
-    if (symbol == "<") return Value(less(left, right));
-    if (symbol == ">") return Value(less(right, left));
-    if (symbol == "<=") return Value(!less(right, left));
-    if (symbol == ">=") return Value(!less(left, right));
+    if (symbol == "<") return Value(less(left, right, budget_));
+    if (symbol == ">") return Value(less(right, left, budget_));
+    if (symbol == "<=") return Value(!less(right, left, budget_));
+    if (symbol == ">=") return Value(!less(left, right, budget_));
     if (symbol == "in") return Value(contains(right, left, budget_));
     if (symbol == "not in") return Value(!contains(right, left, budget_));
     if (symbol == "~") return concatenate(to_text(left, budget_), to_text(right, budget_));

@@ -218,15 +218,18 @@ Value Dict::key(const Item& item) const {
   return Value(static_cast<std::int64_t>(std::strtoll(item.first.c_str(), nullptr, 10)));
 }
 
-const Value* Namespace::find(std::string_view key) const {
+const Value* Namespace::find(std::string_view key, Budget& budget) const {
+  budget.step(1 + items.size() / 8);
   const auto it = std::ranges::find(items, key, &Dict::Item::first);
   return it == items.end() ? nullptr : &it->second;
 }
-void Namespace::set(std::string_view key, Value value) {
+void Namespace::set(std::string_view key, Value value, Budget& budget) {
+  budget.step(1 + items.size() / 8);
   const auto it = std::ranges::find(items, key, &Dict::Item::first);
   if (it != items.end()) {
     it->second = std::move(value);
   } else {
+    budget.take_bytes(kItemBytes + key.size());  // until the render ends, as the namespace itself
     items.emplace_back(key, std::move(value));
   }
 }
@@ -347,9 +350,13 @@ bool equal(const Value& a, const Value& b, Budget& budget) {
   return (a.is_none() && b.is_none()) || (a.is_undefined() && b.is_undefined());
 }
 
-bool less(const Value& a, const Value& b) {
+bool less(const Value& a, const Value& b, Budget& budget) {
+  budget.step();
   if (a.is_number() && b.is_number()) return to_double(a) < to_double(b);
-  if (a.text() != nullptr && b.text() != nullptr) return *a.text() < *b.text();
+  if (a.text() != nullptr && b.text() != nullptr) {
+    budget.step(std::min(a.text()->size(), b.text()->size()) / 64);
+    return *a.text() < *b.text();
+  }
   fail(format_text("cannot compare {} with {}", a.type_name(), b.type_name()));
 }
 

@@ -69,7 +69,10 @@ struct Namespace;
 struct Macro;
 struct Loop;
 struct Undefined {
-  std::string name;  // for the message
+  Undefined() = default;
+  // For the message: cut, for a key that a client chose may be megabytes long.
+  explicit Undefined(std::string_view what) : name(what.substr(0, 64)) {}
+  std::string name;
 };
 struct None {};
 
@@ -162,8 +165,8 @@ struct Dict {
 // that one that holds itself is not kept forever.
 struct Namespace {
   std::vector<Dict::Item> items;
-  [[nodiscard]] const Value* find(std::string_view key) const;
-  void set(std::string_view key, Value value);
+  [[nodiscard]] const Value* find(std::string_view key, Budget& budget) const;
+  void set(std::string_view key, Value value, Budget& budget);
 };
 
 struct Loop {
@@ -184,7 +187,7 @@ struct JsonStyle {
 
 [[nodiscard]] bool equal(const Value& a, const Value& b, Budget& budget);
 // Of numbers or texts; fails for others.
-[[nodiscard]] bool less(const Value& a, const Value& b);
+[[nodiscard]] bool less(const Value& a, const Value& b, Budget& budget);
 [[nodiscard]] double to_double(const Value& value);
 [[nodiscard]] std::int64_t to_int(const Value& value);
 [[nodiscard]] const std::string& expect_text(const Value& value, std::string_view what);
