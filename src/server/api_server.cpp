@@ -117,7 +117,7 @@ class ApiServer::Impl {
 
   asio::awaitable<void> answer(HttpExchange& exchange) {
     const ApiResult<void> answered = co_await dispatch(exchange);
-    if (!answered && exchange.status() == 0) {
+    if (!answered && exchange.status() == 0 && !exchange.is_gone()) {
       HttpReply reply{.status = answered.error().status,
                       .body = slipstream::to_json(answered.error())};
       if (reply.status == 429 || reply.status == 503) {
@@ -157,19 +157,23 @@ class ApiServer::Impl {
       co_return std::unexpected(
           ApiError{.status = 404, .message = format_text("There is no {}", path)});
     }
-    if (request.method() != route->method) {
+    if (method_of(request) != route->method) {
       co_return std::unexpected(wrong_method(path, route->method));
     }
     co_return co_await (this->*route->answer)(exchange, client.value_or(Client{}));
   }
 
+  // HEAD is GET whose answer has no body.
+  static http::verb method_of(const HttpRequest& request) {
+    return request.method() == http::verb::head ? http::verb::get : request.method();
+  }
   static ApiError wrong_method(std::string_view path, http::verb method) {
     return {.status = 405,
             .message = format_text("{} wants {}", path, std::string_view(http::to_string(method)))};
   }
 
   static Answer web_app(HttpExchange& exchange, const WebFile& file) {
-    if (exchange.request().method() != http::verb::get) {
+    if (method_of(exchange.request()) != http::verb::get) {
       co_return std::unexpected(wrong_method(file.path, http::verb::get));
     }
     (void)co_await exchange.reply(web_reply(file, exchange.request()));
@@ -224,11 +228,18 @@ class ApiServer::Impl {
     co_return ApiResult<void>();
   }
 
+  asio::awaitable<ApiResult<Json>> read_json(HttpExchange& exchange) const {
+    if (const auto problem = co_await exchange.read_body()) {
+      co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
+    }
+    co_return parse_json(exchange.request().body(), options_.http.limits);
+  }
+
   using BodyRoute = Answer (*)(ServedModel&, HttpExchange&, const Json&, const Client&);
   Answer with_body(HttpExchange& exchange, const Client& client, BodyRoute route) {
     const ApiResult<ModelPool*> models = open_models();
     if (!models) co_return std::unexpected(models.error());
-    const ApiResult<Json> body = parse_json(exchange.request().body(), options_.http.limits);
+    const ApiResult<Json> body = co_await read_json(exchange);
     if (!body) co_return std::unexpected(body.error());
     JsonFields fields(*body);
     const std::string name = fields.text("model").value_or("");
@@ -263,7 +274,7 @@ class ApiServer::Impl {
                       Answer (LibraryRoutes::*route)(HttpExchange&, const Json&)) {
     if (const auto models = open_models(); !models) co_return std::unexpected(models.error());
     if (!routes_) co_return std::unexpected(no_library(exchange));
-    const ApiResult<Json> body = parse_json(exchange.request().body(), options_.http.limits);
+    const ApiResult<Json> body = co_await read_json(exchange);
     if (!body) co_return std::unexpected(body.error());
     co_return co_await ((*routes_).*route)(exchange, *body);
   }

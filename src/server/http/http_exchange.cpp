@@ -3,8 +3,12 @@
 #include <sys/socket.h>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/beast/core/error.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/chunk_encode.hpp>
 #include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 
 #include "base/check.h"
@@ -15,50 +19,80 @@ namespace slipstream {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
-namespace {
-
-template <typename Body>
-http::response<Body> make_response(const HttpRequest& request, const HttpReply& reply,
-                                   const std::vector<HttpHeader>& headers) {
-  http::response<Body> response(static_cast<http::status>(reply.status), request.version());
-  response.set(http::field::server, "slipstream");
-  response.set(http::field::content_type, reply.content_type);
-  for (const auto& [name, value] : headers) response.set(name, value);
-  for (const auto& [name, value] : reply.headers) response.set(name, value);
-  response.keep_alive(request.keep_alive());
-  return response;
+// What is wrong with a request that could not be read; 0: nothing that could be answered.
+HttpProblem problem_of(const boost::system::error_code& error) {
+  const auto status = [&error] {
+    if (error == http::error::body_limit) return 413;
+    if (error == http::error::header_limit || error == http::error::buffer_overflow) return 431;
+    if (error == boost::beast::error::timeout) return 408;
+    if (error == http::error::end_of_stream || error == http::error::partial_message) return 0;
+    return error.category() == http::make_error_code(http::error::bad_version).category() ? 400 : 0;
+  };
+  return {.status = status(), .message = error.message()};
 }
 
-}  // namespace
-
-HttpExchange::HttpExchange(boost::beast::tcp_stream& stream, const HttpRequest& request,
-                           Facts facts)
-    : stream_(stream), request_(request), facts_(std::move(facts)) {
+HttpExchange::HttpExchange(boost::beast::tcp_stream& stream, Input input, Facts facts)
+    : stream_(stream), input_(input), facts_(std::move(facts)) {
   add_header("X-Request-Id", facts_.id);
 }
 
 std::string_view HttpExchange::path() const {
-  const std::string_view target = request_.target();
+  const std::string_view target = request().target();
   return target.substr(0, target.find('?'));
+}
+
+asio::awaitable<std::optional<HttpProblem>> HttpExchange::read_body() {
+  if (input_.parser.is_done()) co_return std::nullopt;
+  if (boost::beast::iequals(request()[http::field::expect], "100-continue")) {
+    set_timeout();
+    const http::response<http::empty_body> go_on(http::status::continue_, 11);
+    const auto [error, n] = co_await http::async_write(stream_, go_on, kAwait);
+    if (!note(error, n)) co_return problem_of(error);
+  }
+  stream_.expires_after(facts_.body_time_max);
+  const auto [error, n] = co_await http::async_read(stream_, input_.buffer, input_.parser, kAwait);
+  arrived_ = std::chrono::steady_clock::now();
+  if (!error) co_return std::nullopt;
+  HttpProblem problem = problem_of(error);
+  is_gone_ = is_gone_ || problem.status == 0;
+  co_return problem;
+}
+
+template <typename Body>
+http::response<Body> HttpExchange::make_response(const HttpReply& reply) const {
+  http::response<Body> response(static_cast<http::status>(reply.status), request().version());
+  response.set(http::field::server, "slipstream");
+  response.set(http::field::content_type, reply.content_type);
+  for (const auto& [name, value] : headers_) response.set(name, value);
+  for (const auto& [name, value] : reply.headers) response.set(name, value);
+  response.keep_alive(keeps_open());
+  return response;
 }
 
 asio::awaitable<bool> HttpExchange::reply(HttpReply reply) {
   SLIP_CHECK(status_ == 0, "a request is answered twice");
   status_ = reply.status;
-  auto response = make_response<http::string_body>(request_, reply, headers_);
+  set_timeout();
+  if (request().method() == http::verb::head) {  // as if to GET, without the body
+    auto head = make_response<http::empty_body>(reply);
+    head.content_length(reply.body.size());
+    const auto [error, n] = co_await http::async_write(stream_, head, kAwait);
+    co_return is_answered_ = note(error, n);
+  }
+  auto response = make_response<http::string_body>(reply);
   response.body() = std::move(reply.body);
   response.prepare_payload();
-  set_timeout();
   const auto [error, n] = co_await http::async_write(stream_, response, kAwait);
-  is_answered_ = note(error, n);
-  co_return is_answered_;
+  co_return is_answered_ = note(error, n);
 }
 
 asio::awaitable<bool> HttpExchange::begin_stream(HttpReply head) {
   SLIP_CHECK(status_ == 0, "a request is answered twice");
   status_ = head.status;
-  auto response = make_response<http::empty_body>(request_, head, headers_);
-  response.chunked(true);
+  is_chunked_ = request().version() >= 11;
+  is_last_ = is_last_ || !is_chunked_;
+  auto response = make_response<http::empty_body>(head);
+  response.chunked(is_chunked_);
   http::response_serializer<http::empty_body> serializer(response);
   set_timeout();
   const auto [error, n] = co_await http::async_write_header(stream_, serializer, kAwait);
@@ -68,6 +102,10 @@ asio::awaitable<bool> HttpExchange::begin_stream(HttpReply head) {
 asio::awaitable<bool> HttpExchange::send(std::string_view bytes) {
   if (is_gone_ || bytes.empty()) co_return !is_gone_;  // an empty chunk would end the stream
   set_timeout();
+  if (!is_chunked_) {
+    const auto [error, n] = co_await asio::async_write(stream_, asio::buffer(bytes), kAwait);
+    co_return note(error, n);
+  }
   const auto chunk = http::make_chunk(asio::buffer(bytes));
   const auto [error, n] = co_await asio::async_write(stream_, chunk, kAwait);
   co_return note(error, n);
@@ -75,10 +113,10 @@ asio::awaitable<bool> HttpExchange::send(std::string_view bytes) {
 
 asio::awaitable<bool> HttpExchange::end_stream() {
   if (is_gone_) co_return false;
+  if (!is_chunked_) co_return is_answered_ = true;
   set_timeout();
   const auto [error, n] = co_await asio::async_write(stream_, http::make_chunk_last(), kAwait);
-  is_answered_ = note(error, n);
-  co_return is_answered_;
+  co_return is_answered_ = note(error, n);
 }
 
 asio::awaitable<bool> HttpExchange::wait(Signal& signal) {
@@ -86,11 +124,7 @@ asio::awaitable<bool> HttpExchange::wait(Signal& signal) {
   if (is_gone_) co_return false;
   stream_.expires_never();  // computing takes as long as it takes
   waits_for_ = &signal;
-  if (has_more_input_) {
-    co_await signal.wait();
-  } else {
-    co_await (signal.wait() || watch());
-  }
+  co_await (signal.wait() || watch());
   waits_for_ = nullptr;
   co_return !is_gone_;
 }
@@ -103,17 +137,31 @@ void HttpExchange::abandon() {
 // Ends when the client closes the connection; not before the other side of wait() otherwise.
 asio::awaitable<void> HttpExchange::watch() {
   auto& socket = stream_.socket();
-  const auto [error] = co_await socket.async_wait(asio::ip::tcp::socket::wait_read, kAwait);
-  if (error == asio::error::operation_aborted) co_return;
-  is_gone_ = is_gone_ || error.failed();
-  (void)is_client_there();
+  while (is_client_there()) {
+    const auto [error] = co_await socket.async_wait(asio::ip::tcp::socket::wait_read, kAwait);
+    if (error == asio::error::operation_aborted) co_return;
+    is_gone_ = is_gone_ || error.failed();
+  }
 }
 
+// Read, not only looked at: behind bytes that nobody takes, a client's end is never seen.
 bool HttpExchange::is_client_there() {
-  char byte = 0;
-  const auto n = ::recv(stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) is_gone_ = true;
-  has_more_input_ = n > 0;
+  constexpr std::size_t kPiece = 4096;
+  while (!is_gone_) {
+    if (input_.buffer.size() > facts_.ahead_bytes_max) {
+      is_gone_ = true;
+      break;
+    }
+    const auto room = input_.buffer.prepare(kPiece);
+    const auto n = ::recv(stream_.socket().native_handle(), room.data(), room.size(), MSG_DONTWAIT);
+    if (n > 0) {
+      input_.buffer.commit(static_cast<std::size_t>(n));
+      continue;
+    }
+    const bool has_nothing = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+    is_gone_ = !has_nothing;
+    break;
+  }
   return !is_gone_;
 }
 

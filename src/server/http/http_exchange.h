@@ -1,17 +1,21 @@
 // HttpExchange: one request and the answer to it, as a handler sees them.
 //
-// A handler answers once: reply(), or begin_stream(), send() as often as it likes, end_stream().
-// Every call that returns false says that the client has gone: the handler ends what it does for
-// it.
+// A handler sees the header first, and asks for the body if it wants it: who may not ask is refused
+// before a byte of it is kept. It answers once: reply(), or begin_stream(), send() as often as it
+// likes, end_stream(). Every call that returns false says that the client has gone: the handler
+// ends what it does for it.
 //
 // Threads: on the connection's executor. Errors: none but the client's absence.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/message.hpp>
+#include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +26,7 @@
 namespace slipstream {
 
 using HttpRequest = boost::beast::http::request<boost::beast::http::string_body>;
+using HttpParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 using HttpHeader = std::pair<std::string, std::string>;
 
 struct HttpReply {
@@ -31,18 +36,35 @@ struct HttpReply {
   std::vector<HttpHeader> headers = {};
 };
 
+// Why a request could not be read.
+struct HttpProblem {
+  int status;  // 0: nobody is there to be told
+  std::string message;
+};
+[[nodiscard]] HttpProblem problem_of(const boost::system::error_code& error);
+
 class HttpExchange {
  public:
   // What the server knows and the handler may want.
   struct Facts {
     std::string id;  // of the request, from the client or made here
+    std::chrono::seconds body_time_max;
     std::chrono::seconds write_time_max;
+    std::size_t ahead_bytes_max;
   };
-  HttpExchange(boost::beast::tcp_stream& stream, const HttpRequest& request, Facts facts);
+  // What the connection reads with: a parser that has the header, and the bytes behind it.
+  struct Input {
+    boost::beast::flat_buffer& buffer;
+    HttpParser& parser;
+  };
+  HttpExchange(boost::beast::tcp_stream& stream, Input input, Facts facts);
 
-  [[nodiscard]] const HttpRequest& request() const { return request_; }
+  // Without its body, until read_body().
+  [[nodiscard]] const HttpRequest& request() const { return input_.parser.get(); }
+  boost::asio::awaitable<std::optional<HttpProblem>> read_body();
   [[nodiscard]] std::string_view path() const;  // of the target, without a query
   [[nodiscard]] const std::string& id() const { return facts_.id; }
+  // Whole: a client that sends slowly does not look like a server that answers slowly.
   [[nodiscard]] std::chrono::steady_clock::time_point arrived() const { return arrived_; }
   [[nodiscard]] boost::asio::any_io_executor executor() { return stream_.get_executor(); }
 
@@ -55,13 +77,21 @@ class HttpExchange {
   boost::asio::awaitable<bool> send(std::string_view bytes);
   boost::asio::awaitable<bool> end_stream();
 
-  // Not known to have gone, asked between two pieces of long work.
+  // Not known to have gone, asked between two pieces of long work. What it has sent meanwhile is
+  // kept for its next request; a client that sends too much of it is as good as gone.
   [[nodiscard]] bool is_client_there();
   // Until the signal is given (true) or the client has gone.
   boost::asio::awaitable<bool> wait(Signal& signal);
 
   // The connection is being closed under the handler.
   void abandon();
+
+  // This answer is the last of its connection.
+  void close_after() { is_last_ = true; }
+  // Whether another request may follow: not behind a body that nobody read.
+  [[nodiscard]] bool keeps_open() const {
+    return !is_last_ && input_.parser.is_done() && request().keep_alive();
+  }
 
   // For the log, and for what to do with the connection afterwards.
   [[nodiscard]] int status() const { return status_; }  // 0: not answered
@@ -73,19 +103,22 @@ class HttpExchange {
 
  private:
   boost::asio::awaitable<void> watch();
+  template <typename Body>
+  boost::beast::http::response<Body> make_response(const HttpReply& reply) const;
   void set_timeout();
   [[nodiscard]] bool note(const boost::system::error_code& error, std::size_t n_bytes);
 
   boost::beast::tcp_stream& stream_;
-  const HttpRequest& request_;
+  const Input input_;
   const Facts facts_;
-  const std::chrono::steady_clock::time_point arrived_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point arrived_ = std::chrono::steady_clock::now();
   std::vector<HttpHeader> headers_ = {};
   int status_ = 0;
   std::size_t n_bytes_ = 0;
   bool is_answered_ = false;  // to the end
   bool is_gone_ = false;
-  bool has_more_input_ = false;  // the client has sent its next request already
+  bool is_last_ = false;
+  bool is_chunked_ = true;  // a stream: HTTP/1.0 has no chunks, its end is that of the connection
   Signal* waits_for_ = nullptr;
 };
 

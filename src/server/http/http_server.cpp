@@ -45,14 +45,14 @@ std::uint64_t random_number() {
   return (std::uint64_t{device()} << 32U) | device();
 }
 
-// What is wrong with a request that could not be read; 0: nothing that could be answered.
-int status_of(const beast::error_code& error) {
-  if (error == http::error::body_limit) return 413;
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) return 431;
-  if (error == beast::error::timeout) return 408;
-  if (error == http::error::end_of_stream || error == http::error::partial_message) return 0;
-  if (error.category() == http::make_error_code(http::error::bad_version).category()) return 400;
-  return 0;
+std::string message_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception of an unknown kind";
+  }
 }
 
 }  // namespace
@@ -81,9 +81,9 @@ class HttpServer::Impl {
       return fail_errno(error.value(), what);
     }
     endpoint_ = acceptor_.local_endpoint(error);
-    asio::co_spawn(acceptor_.get_executor(), accept(), asio::detached);
+    keep_accepting();
     for (int i = 0; i < options_.n_threads; ++i) {
-      threads_.emplace_back([this] { io_.run(); });
+      threads_.emplace_back([this] { run_connections(); });
     }
     return {};
   }
@@ -116,6 +116,27 @@ class HttpServer::Impl {
   [[nodiscard]] int n_exchanges() const { return n_exchanges_; }
 
  private:
+  // What leaves a coroutine's completion, such as bad_alloc, ends nobody else's connection.
+  void run_connections() {
+    while (true) {
+      try {
+        io_.run();
+        return;
+      } catch (...) {
+        log::error("http.thread", {{"error", message_of(std::current_exception())}});
+      }
+    }
+  }
+
+  // Whatever one connection throws, the next is accepted.
+  void keep_accepting() {
+    asio::co_spawn(acceptor_.get_executor(), accept(), [this](const std::exception_ptr& failure) {
+      if (!failure || is_draining_) return;
+      log::error("http.accept", {{"error", message_of(failure)}});
+      keep_accepting();
+    });
+  }
+
   void stop_accepting() {
     is_draining_ = true;
     asio::post(acceptor_.get_executor(), [this] { acceptor_.close(); });
@@ -130,6 +151,7 @@ class HttpServer::Impl {
       while (co_await read_and_answer()) {
       }
       beast::error_code error;
+      if (has_unread_) co_await discard_input();
       if (stream_.socket().shutdown(tcp::socket::shutdown_both, error); error) {
         log::debug("http.shutdown", {{"error", error.message()}});  // it was gone already
       }
@@ -153,23 +175,30 @@ class HttpServer::Impl {
     // False: the connection ends.
     asio::awaitable<bool> read_and_answer() {
       if (!co_await wait_for_request()) co_return false;
-      http::request_parser<http::string_body> parser;
+      HttpParser parser;
       parser.header_limit(
           static_cast<std::uint32_t>(server_.options_.limits.http_header_bytes_max));
       parser.body_limit(server_.options_.limits.http_body_bytes_max);
       stream_.expires_after(server_.options_.header_time_max);
-      const auto [header_error, n] =
-          co_await http::async_read_header(stream_, buffer_, parser, kAwait);
-      if (header_error) co_return co_await refuse(header_error);
-      if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-        const http::response<http::empty_body> go_on(http::status::continue_, 11);
-        const auto [error, n_sent] = co_await http::async_write(stream_, go_on, kAwait);
-        if (error) co_return false;
+      const auto [error, n] = co_await http::async_read_header(stream_, buffer_, parser, kAwait);
+      const bool goes_on = error ? co_await refuse(error, parser) : co_await answer(parser);
+      has_unread_ = error || !parser.is_done();
+      co_return goes_on;
+    }
+
+    // A connection that is closed with input unread is reset, and takes the answer with it: a
+    // client that sends all before it reads would never see why it was refused.
+    asio::awaitable<void> discard_input() {
+      constexpr std::chrono::seconds kTimeMax(2);
+      beast::error_code error;
+      if (stream_.socket().shutdown(tcp::socket::shutdown_send, error); error) co_return;
+      buffer_.clear();
+      stream_.expires_after(kTimeMax);
+      for (std::size_t n_left = server_.options_.limits.http_body_bytes_max; n_left > 0;) {
+        const auto [failure, n] = co_await stream_.async_read_some(buffer_.prepare(65536), kAwait);
+        if (failure) co_return;
+        n_left -= std::min(n_left, n);
       }
-      stream_.expires_after(server_.options_.body_time_max);
-      const auto [error, n_body] = co_await http::async_read(stream_, buffer_, parser, kAwait);
-      if (error) co_return co_await refuse(error);
-      co_return co_await answer(parser.release());
     }
 
     asio::awaitable<bool> wait_for_request() {
@@ -183,28 +212,29 @@ class HttpServer::Impl {
       co_return !error;
     }
 
-    asio::awaitable<bool> refuse(const beast::error_code& error) {
-      const int status = status_of(error);
-      if (status == 0) co_return false;
-      const HttpRequest nothing(http::verb::get, "/", 11);
-      HttpExchange exchange(stream_, nothing, facts_for(nothing));
-      log::info("http.refused", {{"status", status}, {"error", error.message()}}, exchange.id());
-      (void)co_await exchange.reply({.status = status,
-                                     .body = server_.error_body_(status, error.message()),
-                                     .headers = {{"Connection", "close"}}});
+    asio::awaitable<bool> refuse(const beast::error_code& error, HttpParser& parser) {
+      const HttpProblem problem = problem_of(error);
+      if (problem.status == 0) co_return false;
+      HttpExchange exchange(stream_, {buffer_, parser}, facts_for(parser.get()));
+      log::info("http.refused", {{"status", problem.status}, {"error", problem.message}},
+                exchange.id());
+      exchange.close_after();
+      (void)co_await exchange.reply(
+          {.status = problem.status, .body = server_.error_body_(problem.status, problem.message)});
       co_return false;
     }
 
-    asio::awaitable<bool> answer(const HttpRequest& request) {
-      HttpExchange exchange(stream_, request, facts_for(request));
+    asio::awaitable<bool> answer(HttpParser& parser) {
+      HttpExchange exchange(stream_, {buffer_, parser}, facts_for(parser.get()));
       exchange_ = &exchange;
       ++server_.n_exchanges_;
       std::string failure;
       try {
         co_await server_.handler_(exchange);
-      } catch (const std::exception& error) {
-        failure = error.what();
+      } catch (...) {
+        failure = message_of(std::current_exception());
       }
+      exchange_ = nullptr;
       if (!failure.empty()) {
         log::error("http.handler", {{"error", failure}}, exchange.id());
         if (exchange.status() == 0 && !exchange.is_gone()) {
@@ -212,30 +242,33 @@ class HttpServer::Impl {
               {.status = 500, .body = server_.error_body_(500, "an internal error; see the log")});
         }
       }
-      exchange_ = nullptr;
       --server_.n_exchanges_;
       const std::chrono::duration<double, std::milli> took =
           std::chrono::steady_clock::now() - exchange.arrived();
       log::info("http.request",
-                {{"method", std::string_view(request.method_string())},
+                {{"method", std::string_view(parser.get().method_string())},
                  {"path", exchange.path()},
                  {"status", exchange.outcome()},
                  {"bytes", exchange.n_bytes()},
                  {"took_ms", took.count()}},
                 exchange.id());
-      co_return exchange.is_answered() && request.keep_alive();
+      co_return exchange.is_answered() && exchange.keeps_open();
     }
 
     [[nodiscard]] HttpExchange::Facts facts_for(const HttpRequest& request) const {
       std::string id(request["X-Request-Id"]);
       if (!is_request_id(id)) id = server_.next_id();
-      return {.id = id, .write_time_max = server_.options_.write_time_max};
+      return {.id = id,
+              .body_time_max = server_.options_.body_time_max,
+              .write_time_max = server_.options_.write_time_max,
+              .ahead_bytes_max = server_.options_.limits.http_ahead_bytes_max};
     }
 
     Impl& server_;
     beast::tcp_stream stream_;
     beast::flat_buffer buffer_;
     bool is_idle_ = false;
+    bool has_unread_ = false;           // of a body that nobody wanted
     HttpExchange* exchange_ = nullptr;  // while a handler runs
   };
 
@@ -262,8 +295,13 @@ class HttpServer::Impl {
       }
       const auto connection = std::make_shared<Connection>(*this, std::move(socket));
       const auto place = enter(connection);
-      asio::co_spawn(connection->executor(), connection->run(connection),
-                     [this, place](const std::exception_ptr&) { leave(place); });
+      try {
+        asio::co_spawn(connection->executor(), connection->run(connection),
+                       [this, place](const std::exception_ptr&) { leave(place); });
+      } catch (...) {
+        leave(place);
+        throw;
+      }
     }
   }
 

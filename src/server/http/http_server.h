@@ -1,8 +1,9 @@
 // HttpServer: HTTP/1.1 on one address. Each connection is a coroutine; a few threads run them all.
 //
 // What a client can do to it is bounded (Limits, HttpOptions): sizes of header and body, the time
-// for each, for reading an answer and between two requests, and the number of connections. What a
-// handler throws is a 500 and a line in the log; one request never ends the process.
+// for each, for reading an answer and between two requests, what it sends before it is answered,
+// and the number of connections. A handler is asked when the header is there, and reads the body if
+// it wants it. What it throws is a 500 and a line in the log; one request never ends the process.
 //
 // Threads: thread-safe. Errors: listen(): as of the address.
 #pragma once
