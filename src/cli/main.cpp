@@ -171,8 +171,9 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->envname("SLIPSTREAM_API_KEY");
   serve
       ->add_option("--allow-host", options.hosts,
-                   "A name under which this server is reached, for requests' Host; on a local "
-                   "address others than localhost are refused")
+                   "A name under which this server is reached, for requests' Host; * for all "
+                   "(default: localhost; the machine's name and addresses, if others can reach "
+                   "it; all, if they need a key)")
       ->type_name("NAME");
   serve
       ->add_option("--cors-origin", options.origins,

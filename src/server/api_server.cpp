@@ -1,5 +1,7 @@
 #include "server/api_server.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -39,6 +41,13 @@ BrowserGuardOptions guard_options(const ApiServerOptions& options) {
   boost::system::error_code error;
   const asio::ip::address address = asio::ip::make_address(options.http.host, error);
   guard.is_local = !error && address.is_loopback();
+  if (guard.is_local) return guard;
+  guard.answers_to_all = !options.api_keys.empty() && guard.hosts.empty();
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0') {
+    guard.hosts.emplace_back(name.data());
+    guard.hosts.push_back(guard.hosts.back() + ".local");
+  }
   return guard;
 }
 
@@ -330,6 +339,11 @@ ApiServer::ApiServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ApiServer::~ApiServer() = default;
 
 Result<std::unique_ptr<ApiServer>> ApiServer::start(const ApiServerOptions& options) {
+  // Such as of a variable that is not set: everybody would have it.
+  if (std::ranges::any_of(options.api_keys, [](const std::string& key) { return key.empty(); })) {
+    return fail(Code::kInvalidArgument,
+                "an API key is empty: give every key a text, or name none to let everybody ask");
+  }
   auto impl = std::make_unique<Impl>(options);
   if (const Result<void> started = impl->start(); !started) {
     return std::unexpected(started.error());

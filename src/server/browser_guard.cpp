@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/ip/address.hpp>
 #include <boost/beast/core/string.hpp>
 
 #include "base/format.h"
@@ -21,13 +22,22 @@ bool contains_name(const auto& names, std::string_view name) {
       names, [name](std::string_view other) { return boost::beast::iequals(other, name); });
 }
 
+bool is_address(std::string_view name) {
+  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
+  boost::system::error_code error;
+  (void)boost::asio::ip::make_address(name, error);
+  return !error;
+}
+
 }  // namespace
 
 bool BrowserGuard::knows_host(std::string_view host) const {
   constexpr std::array<std::string_view, 3> kLocal = {"localhost", "127.0.0.1", "[::1]"};
   const std::string_view name = name_of(host);
-  if (contains_name(options_.hosts, name)) return true;
-  return options_.is_local ? contains_name(kLocal, name) : options_.hosts.empty();
+  if (contains_name(options_.hosts, name) || std::ranges::contains(options_.hosts, "*"))
+    return true;
+  if (contains_name(kLocal, name)) return true;
+  return !options_.is_local && (options_.answers_to_all || is_address(name));
 }
 
 ApiResult<std::string> BrowserGuard::check(std::string_view host, std::string_view origin) const {

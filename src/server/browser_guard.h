@@ -2,7 +2,9 @@
 //
 // A page of another origin says so in Origin, and is refused unless its origin was allowed. A page
 // whose name was pointed at this address (DNS rebinding) gives itself away by its name in Host: a
-// server on this machine only answers to the names of this machine and to those that were allowed.
+// server only answers to its own names, to those that were allowed and, if others can reach it, to
+// addresses, which nobody can point elsewhere. Where every request needs a key it may answer to all
+// names: no page knows the key.
 //
 // Threads: immutable. Errors: 403.
 #pragma once
@@ -17,7 +19,8 @@ namespace slipstream {
 
 struct BrowserGuardOptions {
   bool is_local = true;                   // the server listens on a loopback address
-  std::vector<std::string> hosts = {};    // further names for this server, without a port
+  bool answers_to_all = false;            // unless it is local
+  std::vector<std::string> hosts = {};    // further names for this server, without a port; "*": all
   std::vector<std::string> origins = {};  // "https://chat.example.org"; "*" for all
 };
 

@@ -21,12 +21,31 @@ TEST(BrowserGuard, ALocalServerAnswersToLocalNamesOnly) {
   }
 }
 
-TEST(BrowserGuard, AServerForOthersAnswersToItsNamesIfItHasAny) {
-  EXPECT_TRUE(BrowserGuard({.is_local = false}).check("llm.example:8080", "").has_value());
+// Of a name that was pointed here (DNS rebinding), the page would be of the server's own origin.
+TEST(BrowserGuard, AServerForOthersAnswersToAddressesAndItsNames) {
+  const BrowserGuard open({.is_local = false});
+  for (const std::string_view host :
+       {"192.168.1.5:8080", "10.0.0.1", "[fd00::1]:8080", "localhost", "127.0.0.1:8080", ""}) {
+    EXPECT_TRUE(open.check(host, "").has_value()) << host;
+  }
+  for (const std::string_view host :
+       {"evil.example:8080", "evil.example", "10.0.0.1.evil.example", "[evil]", "10.0.0"}) {
+    EXPECT_FALSE(open.check(host, "http://" + std::string(host)).has_value()) << host;
+  }
   const BrowserGuard named({.is_local = false, .hosts = {"llm.example"}});
   EXPECT_TRUE(named.check("LLM.example:8080", "").has_value());
+  EXPECT_TRUE(named.check("10.0.0.1:8080", "").has_value()) << "a probe of the container's";
   EXPECT_FALSE(named.check("other.example", "").has_value());
   EXPECT_TRUE(BrowserGuard({.hosts = {"llm.example"}}).check("llm.example", "").has_value());
+  EXPECT_TRUE(
+      BrowserGuard({.is_local = false, .hosts = {"*"}}).check("any.example", "").has_value());
+}
+
+TEST(BrowserGuard, WhereKeysAreNeededAnyNameWillDoButNotOnThisMachine) {
+  EXPECT_TRUE(BrowserGuard({.is_local = false, .answers_to_all = true})
+                  .check("llm.example", "")
+                  .has_value());
+  EXPECT_FALSE(BrowserGuard({.answers_to_all = true}).check("llm.example", "").has_value());
 }
 
 TEST(BrowserGuard, PagesOfOtherOriginsAreRefusedUnlessAllowed) {

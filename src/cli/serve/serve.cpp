@@ -3,6 +3,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/log.h"
 #include "base/service_manager.h"
@@ -58,6 +59,11 @@ Result<bool> wait_for_models(const ApiServer& server, const StopSignals& signals
 
 Result<void> try_serve(const Options& options) {
   const StopSignals signals;
+  if (const char* key = std::getenv("SLIPSTREAM_API_KEY");
+      options.api_keys.empty() && key != nullptr && *key == '\0') {
+    return fail(Code::kInvalidArgument,
+                "SLIPSTREAM_API_KEY is empty: give it a key, or unset it to let everybody ask");
+  }
   Result<ModelPoolOptions> models = models_to_serve(options);
   if (!models) return std::unexpected(models.error());
   ApiServerOptions server_options;
