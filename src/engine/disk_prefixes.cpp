@@ -1,6 +1,8 @@
 #include "engine/disk_prefixes.h"
 
 #include <algorithm>
+#include <exception>
+#include <system_error>
 #include <utility>
 
 #include "base/check.h"
@@ -38,11 +40,20 @@ void DiskPrefixes::begin_load(Salt salt, std::vector<Token> tokens) {
   const DiskMatch match = tier_->find(salt, tokens);
   if (match.id == 0) return;
   tokens.resize(static_cast<std::size_t>(match.n_common));
-  load_ = Load{.salt = salt,
-               .tokens = std::move(tokens),
-               .n_stored = match.n_stored,
-               .file = std::async(std::launch::async,
-                                  [tier = tier_.get(), id = match.id] { return tier->read(id); })};
+  try {
+    load_ = Load{.salt = salt,
+                 .tokens = std::move(tokens),
+                 .n_stored = match.n_stored,
+                 .file = std::async(std::launch::async, [tier = tier_.get(), id = match.id] {
+                   return tier->read(id);
+                 })};
+  } catch (const std::system_error& error) {  // no more threads: it is computed again
+    log::warn("engine.disk_prefix", {{"error", error.what()}});
+  }
+}
+
+void DiskPrefixes::give_up_load() {
+  if (load_) load_->is_wanted = false;
 }
 
 bool DiskPrefixes::is_reading() const {
@@ -52,14 +63,20 @@ bool DiskPrefixes::is_reading() const {
 
 void DiskPrefixes::load_slice() {
   if (!load_ || is_reading()) return;
+  if (!load_->is_wanted) return load_.reset();
   const bool has_file = !load_->file.valid() || take_file(*load_);
   if (!has_file || !place_next_slice(*load_)) load_.reset();
 }
 
 bool DiskPrefixes::take_file(Load& load) {
-  Result<std::vector<std::byte>> state = load.file.get();
-  if (!state) return false;  // the tier has told
-  load.state = std::move(*state);
+  try {
+    Result<std::vector<std::byte>> state = load.file.get();
+    if (!state) return false;  // the tier has told
+    load.state = std::move(*state);
+  } catch (const std::exception& error) {  // such as bad_alloc, thrown where it was read
+    log::warn("engine.disk_prefix", {{"error", error.what()}});
+    return false;
+  }
   Result<std::vector<StateSlice>> slices = parse_slices(load.state, load.n_stored);
   if (!slices) {
     log::warn("engine.disk_prefix", {{"error", slices.error().message}});

@@ -43,6 +43,8 @@ class DiskPrefixes {
   // Whether the file is still being read; else there is a slice to place.
   [[nodiscard]] bool is_reading() const;
   void load_slice();
+  // Nobody waits for it any more: what was read is freed as soon as the file has been.
+  void give_up_load();
 
   // The end of a prefix in memory that may be worth keeping.
   void remember(Salt salt, std::span<const Token> tokens);
@@ -65,6 +67,7 @@ class DiskPrefixes {
     std::vector<std::byte> state = {};
     std::vector<StateSlice> slices = {};
     std::size_t next = 0;
+    bool is_wanted = true;
   };
   struct Remembered {
     Salt salt;

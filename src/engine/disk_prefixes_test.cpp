@@ -1,8 +1,11 @@
 #include "engine/disk_prefixes.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <thread>
@@ -176,6 +179,40 @@ TEST_F(DiskPrefixesTest, WaitsUntilAPrefixIsIdleUnlessInAHurry) {
   disk.hurry();
   EXPECT_LT(*disk.next_save(), DiskPrefixes::Clock::now());
 }
+
+TEST_F(DiskPrefixesTest, ALoadThatNobodyWantsAnyMoreIsFreed) {
+  store(1, numbers(1000));
+  FakeMemory memory;
+  DiskPrefixes disk = open(memory);
+  disk.begin_load(1, numbers(1000));
+  ASSERT_TRUE(disk.is_loading());
+  disk.give_up_load();
+  while (disk.is_reading()) std::this_thread::yield();
+  disk.load_slice();
+  EXPECT_FALSE(disk.is_loading());
+  EXPECT_TRUE(memory.held.empty()) << "and nothing of it was placed";
+  EXPECT_GT(load(disk, 1, numbers(1000)), 0) << "it can be loaded again";
+}
+
+// The sanitizers need room for their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(DiskPrefixesTest, WithoutAThreadToReadThePrefixIsComputedAgain) {
+  store(1, numbers(1000));
+  const auto load_without_room = [&] {
+    FakeMemory memory;
+    DiskPrefixes disk = open(memory);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, std::size_t{1} << 30);  // none is kept from before
+    pthread_setattr_default_np(&attributes);
+    const rlimit little{.rlim_cur = std::size_t{1} << 28, .rlim_max = RLIM_INFINITY};
+    setrlimit(RLIMIT_AS, &little);
+    disk.begin_load(1, numbers(1000));
+    std::_Exit(disk.is_loading() ? 1 : 0);
+  };
+  EXPECT_EXIT(load_without_room(), testing::ExitedWithCode(0), "");
+}
+#endif
 
 }  // namespace
 }  // namespace slipstream

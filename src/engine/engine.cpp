@@ -1,27 +1,33 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/format.h"
+#include "base/log.h"
 #include "engine/model_fingerprint.h"
 
 namespace slipstream {
 
+namespace {
+
+Result<std::unique_ptr<DiskTier>> open_tier_of(const Model& model, const EngineOptions& options) {
+  if (options.disk_directory.empty()) return nullptr;
+  const Result<Fingerprint> fingerprint = fingerprint_of(model.path(), model.kv());
+  if (!fingerprint) return std::unexpected(fingerprint.error());
+  return DiskTier::open(options.disk_directory, options.disk_bytes_max, *fingerprint);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Engine>> Engine::start(Model model, const EngineOptions& options) {
   Result<Vocabulary> vocabulary = Vocabulary::create(model.model());
   if (!vocabulary) return std::unexpected(vocabulary.error());
-  std::unique_ptr<DiskTier> tier;
-  if (!options.disk_directory.empty()) {
-    const Result<Fingerprint> fingerprint = fingerprint_of(model.path(), model.kv());
-    if (!fingerprint) return std::unexpected(fingerprint.error());
-    Result<std::unique_ptr<DiskTier>> opened =
-        DiskTier::open(options.disk_directory, options.disk_bytes_max, *fingerprint);
-    if (!opened) return std::unexpected(opened.error());
-    tier = std::move(*opened);
-  }
+  Result<std::unique_ptr<DiskTier>> tier = open_tier_of(model, options);
+  if (!tier) return std::unexpected(tier.error());
   return std::unique_ptr<Engine>(
-      new Engine(std::move(model), std::move(*vocabulary), options, std::move(tier)));
+      new Engine(std::move(model), std::move(*vocabulary), options, std::move(*tier)));
 }
 
 Engine::Engine(Model model, Vocabulary vocabulary, const EngineOptions& options,
@@ -38,49 +44,84 @@ Engine::~Engine() {
   thread_.join();
 }
 
-Result<RequestId> Engine::submit(GenerateRequest request, Listener listener) {
+Result<void> Engine::take_place() {
+  const MutexLock lock(mutex_);
+  if (n_requests_ >= options_.n_requests_max) {
+    return fail(Code::kOverloaded, format_text("{} requests are waiting or running", n_requests_));
+  }
+  ++n_requests_;
+  return {};
+}
+
+void Engine::leave_place() {
+  const MutexLock lock(mutex_);
+  --n_requests_;
+}
+
+Result<Runner::Job> Engine::prepare(GenerateRequest request, std::optional<Sampler>& shared) const {
   const int n_vocab = vocabulary_.n_tokens();
   const auto is_token = [n_vocab](Token token) { return token >= 0 && token < n_vocab; };
   if (!std::ranges::all_of(request.prompt, is_token)) {
     return fail(Code::kInvalidArgument, "the prompt has a token that the model does not know");
   }
-  if (const auto checked = check(request.sampling, n_vocab); !checked)
-    return std::unexpected(checked.error());
   if (const auto fits = check_size(n_context(), request.prompt.size(), request.n_tokens_max);
       !fits) {
     return std::unexpected(fits.error());
   }
-  Result<Sampler> sampler = Sampler::create(vocabulary_, request.sampling);
-  if (!sampler) return std::unexpected(sampler.error());
-  sampler->accept_prompt(request.prompt);
   Result<TextStream> text = TextStream::create(request.stops);
   if (!text) return std::unexpected(text.error());
-
-  // Counted down by the last event, whoever causes it.
-  Listener counting = [this, listener = std::move(listener)](const Event& event) {
-    if (event.ending) {
-      const MutexLock lock(mutex_);
-      --n_requests_;
-    }
-    listener(event);
-  };
-  RequestId id = 0;
-  {
-    const MutexLock lock(mutex_);
-    if (n_requests_ >= options_.n_requests_max) {
-      return fail(Code::kOverloaded,
-                  format_text("{} requests are waiting or running", n_requests_));
-    }
-    ++n_requests_;
-    id = ++last_id_;
-    inbox_.push_back({.id = id,
-                      .request = std::move(request),
-                      .sampler = std::move(*sampler),
-                      .text = std::move(*text),
-                      .listener = std::move(counting)});
+  if (!shared) {
+    Result<Sampler> made = Sampler::create(vocabulary_, request.sampling);
+    if (!made) return std::unexpected(made.error());
+    shared = std::move(*made);
   }
-  has_mail_.notify_one();
-  return id;
+  Sampler sampler = shared->clone(request.sampling);
+  sampler.accept_prompt(request.prompt);
+  return Runner::Job{.id = 0,
+                     .request = std::move(request),
+                     .sampler = std::move(sampler),
+                     .text = std::move(*text),
+                     .listener = {}};
+}
+
+Result<RequestId> Engine::submit(GenerateRequest request, Listener listener) {
+  std::optional<Sampler> alone;
+  return submit(std::move(request), std::move(listener), alone);
+}
+
+Result<RequestId> Engine::submit(GenerateRequest request, Listener listener,
+                                 std::optional<Sampler>& shared) {
+  // Before samplers and grammars are built: a full house costs nobody anything.
+  if (const Result<void> place = take_place(); !place) return std::unexpected(place.error());
+  try {
+    Result<Runner::Job> job = prepare(std::move(request), shared);
+    if (!job) {
+      leave_place();
+      return std::unexpected(job.error());
+    }
+    // Counted down by the last event, whoever causes it.
+    job->listener = [this, listener = std::move(listener)](const Event& event) {
+      if (event.ending) leave_place();
+      try {
+        listener(event);
+      } catch (const std::exception& error) {
+        log::error("engine.listener", {{"error", error.what()}});
+      }
+    };
+    const RequestId id = post(std::move(*job));
+    has_mail_.notify_one();
+    return id;
+  } catch (...) {
+    leave_place();
+    throw;
+  }
+}
+
+RequestId Engine::post(Runner::Job job) {
+  const MutexLock lock(mutex_);
+  job.id = ++last_id_;
+  inbox_.push_back(std::move(job));
+  return last_id_;
 }
 
 void Engine::cancel(RequestId id) {
@@ -116,7 +157,13 @@ bool Engine::take_inbox(Runner& runner, const std::stop_token& stop) {
   }
   for (Runner::Job& job : jobs) {
     const Listener listener = job.listener;
-    if (const auto added = runner.add(std::move(job)); !added) {
+    Result<void> added;
+    try {
+      added = runner.add(std::move(job));
+    } catch (const std::exception& error) {
+      added = fail(Code::kOutOfMemory, error.what());
+    }
+    if (!added) {
       listener({.ending = Ending{.reason = FinishReason::kFailed, .error = added.error().message}});
     }
   }
@@ -124,9 +171,27 @@ bool Engine::take_inbox(Runner& runner, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
-void Engine::run(const std::stop_token& stop, std::unique_ptr<DiskTier> tier) {
+void Engine::run_until_failure(const std::stop_token& stop, std::unique_ptr<DiskTier> tier) {
   Runner runner(model_, vocabulary_, options_.runner, std::move(tier));
-  while (take_inbox(runner, stop)) runner.step();
+  while (take_inbox(runner, stop)) {
+    if (options_.on_step) options_.on_step();
+    runner.step();
+  }
+}
+
+// A runner that threw may be inconsistent: its requests end with it, and the next begins anew.
+void Engine::run(const std::stop_token& stop, std::unique_ptr<DiskTier> tier) {
+  while (!stop.stop_requested()) {
+    try {
+      run_until_failure(stop, std::move(tier));
+    } catch (const std::exception& error) {
+      log::error("engine.failure", {{"error", error.what()}});
+      llama_memory_clear(llama_get_memory(model_.context()), true);
+      Result<std::unique_ptr<DiskTier>> opened = open_tier_of(model_, options_);
+      if (!opened) log::warn("engine.disk_prefix", {{"error", opened.error().message}});
+      tier = std::move(opened).value_or(nullptr);
+    }
+  }
 }
 
 }  // namespace slipstream

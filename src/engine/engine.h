@@ -1,8 +1,9 @@
 // Engine: the thread that owns a model, and the door to it for every other thread.
 //
-// Whoever asks prepares the request on its own thread (checks, grammar); the engine takes it up
-// before its next step. Requests wait in the scheduler, at most Limits::requests_max of them
-// altogether.
+// Whoever asks prepares the request on its own thread (checks, grammar), once it has a place among
+// the n_requests_max; the engine takes it up before its next step. What is thrown on the engine's
+// thread ends requests, never the process: a batch or a sampler that throws, its own; anything
+// else, all that are running, and the cache starts empty.
 //
 //   auto engine = Engine::start(std::move(model), {});
 //   (*engine)->submit(request, [](const Event& event) { ... });
@@ -13,7 +14,9 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -28,6 +31,7 @@ struct EngineOptions {
   // Where idle prefixes are kept (disk_tier.h); empty: nowhere.
   std::string disk_directory = {};
   std::uint64_t disk_bytes_max = 0;
+  std::function<void()> on_step = {};  // for tests: before each step; may throw
 };
 
 class Engine {
@@ -39,6 +43,10 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] Result<RequestId> submit(GenerateRequest request, Listener listener);
+  // The same for one of several requests whose sampling differs in nothing but the seed: the first
+  // fills `shared`, and the others copy it.
+  [[nodiscard]] Result<RequestId> submit(GenerateRequest request, Listener listener,
+                                         std::optional<Sampler>& shared);
   void cancel(RequestId id);  // within one step; nothing if it has ended
 
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -49,7 +57,13 @@ class Engine {
  private:
   Engine(Model model, Vocabulary vocabulary, const EngineOptions& options,
          std::unique_ptr<DiskTier> tier);
+  [[nodiscard]] Result<Runner::Job> prepare(GenerateRequest request,
+                                            std::optional<Sampler>& shared) const;
+  [[nodiscard]] Result<void> take_place();
+  void leave_place();
+  [[nodiscard]] RequestId post(Runner::Job job);
   void run(const std::stop_token& stop, std::unique_ptr<DiskTier> tier);
+  void run_until_failure(const std::stop_token& stop, std::unique_ptr<DiskTier> tier);
   [[nodiscard]] bool take_inbox(Runner& runner, const std::stop_token& stop);
 
   EngineOptions options_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <ranges>
 #include <utility>
 
@@ -34,6 +35,8 @@ struct Runner::Active {
 
 namespace {
 
+constexpr int kThrown = -100;  // none of libllama's codes
+
 // How long the end of the process may be held up by prefixes that are not on disk yet.
 constexpr std::chrono::seconds kFinishTimeMax(10);
 
@@ -48,6 +51,15 @@ void add_to_batch(llama_batch& batch, Token token, int position, SeqId seq, bool
   batch.n_seq_id[i] = 1;
   batch.seq_id[i][0] = seq;
   batch.logits[i] = wants_logits ? 1 : 0;
+}
+
+// What one request's sampler throws ends that request.
+Result<Sampled> sampled_by(Sampler& sampler, std::span<const float> logits) {
+  try {
+    return sampler.sample(logits);
+  } catch (const std::exception& error) {
+    return fail(Code::kOutOfMemory, format_text("no token could be chosen: {}", error.what()));
+  }
 }
 
 }  // namespace
@@ -102,10 +114,15 @@ Result<void> Runner::add(Job job) {
   active->tokens = active->job.request.prompt;
   active->usage.n_prompt = static_cast<int>(active->tokens.size());
   Active& added = *actives_.emplace(id, std::move(active)).first->second;
-  if (disk_ && disk_->has_more(added.job.request.salt, added.tokens)) {
-    arriving_.push_back(id);
-  } else {
-    enqueue(added);
+  try {
+    if (disk_ && disk_->has_more(added.job.request.salt, added.tokens)) {
+      arriving_.push_back(id);
+    } else {
+      enqueue(added);
+    }
+  } catch (...) {  // who added it says so to its listener
+    actives_.erase(id);
+    throw;
   }
   return {};
 }
@@ -127,6 +144,7 @@ void Runner::cancel(RequestId id) {
   const auto found = actives_.find(id);
   if (found == actives_.end()) return;
   if (found->second->seq >= 0) give_back(*found->second);
+  if (disk_ && id == loading_for_) disk_->give_up_load();
   if (std::erase(arriving_, id) == 0) remove(state_, id);
   end(*found->second, {.reason = FinishReason::kCancelled});
 }
@@ -134,7 +152,7 @@ void Runner::cancel(RequestId id) {
 std::optional<std::chrono::steady_clock::duration> Runner::rest() const {
   using Duration = std::chrono::steady_clock::duration;
   if (!state_.sequences.empty()) return Duration::zero();
-  if (!arriving_.empty()) {
+  if (!arriving_.empty() || (disk_ && disk_->is_loading())) {
     return disk_->is_reading() ? std::chrono::milliseconds(1) : Duration::zero();
   }
   const auto due = disk_ ? disk_->next_save() : std::nullopt;
@@ -189,10 +207,12 @@ bool Runner::move_prefixes() {
 }
 
 bool Runner::load_prefix() {
-  if (arriving_.empty() || disk_->is_reading()) return false;
+  if (disk_->is_reading()) return false;
   if (disk_->is_loading()) {
     disk_->load_slice();
     if (disk_->is_loading()) return true;
+  } else if (arriving_.empty()) {
+    return false;
   }
   while (!arriving_.empty()) {
     const RequestId id = arriving_.front();
@@ -374,10 +394,15 @@ int Runner::decode(std::span<const Work> work) {
                    (item.samples && is_last) || worker.judges(i));
     }
   }
-  if (fault_) {
-    if (const int failure = fault_(batch_); failure != 0) return failure;
+  try {
+    if (fault_) {
+      if (const int failure = fault_(batch_); failure != 0) return failure;
+    }
+    return llama_decode(model_.context(), batch_);
+  } catch (const std::exception& error) {  // such as bad_alloc
+    log::error("engine.decode", {{"thrown", error.what()}});
+    return kThrown;
   }
-  return llama_decode(model_.context(), batch_);
 }
 
 void Runner::read_prompt_logprobs(Active& active, const Work& work, int first_batch_idx) {
@@ -414,7 +439,7 @@ void Runner::sample(const Work& work, int batch_idx) {
     give_back(worker);
     end(worker, std::move(ending));
   };
-  Result<Sampled> sampled = job.sampler.sample(logits(batch_idx));
+  Result<Sampled> sampled = sampled_by(job.sampler, logits(batch_idx));
   if (!sampled) return stop({.reason = FinishReason::kFailed, .error = sampled.error().message});
 
   const Token token = sampled->token;

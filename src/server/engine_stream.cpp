@@ -26,7 +26,8 @@ Result<void> EngineStream::submit(GenerateRequest request) {
           mailbox->items.push_back({.request = number, .event = event});
         }
         signal->notify();
-      });
+      },
+      sampler_);
   if (!id) return std::unexpected(id.error());
   requests_.push_back({.id = *id, .watch = RequestMetrics::Watch(metrics_, exchange_.arrived())});
   ++n_open_;

@@ -26,7 +26,7 @@ class EngineStream {
   EngineStream(const EngineStream&) = delete;
   EngineStream& operator=(const EngineStream&) = delete;
 
-  // Numbered from 0 in the order of the calls.
+  // Numbered from 0 in the order of the calls. Their sampling differs in nothing but the seed.
   [[nodiscard]] Result<void> submit(GenerateRequest request);
 
   struct Item {
@@ -55,6 +55,7 @@ class EngineStream {
   };
 
   Engine& engine_;
+  std::optional<Sampler> sampler_;  // that all copy
   RequestMetrics& metrics_;
   HttpExchange& exchange_;
   const std::shared_ptr<Mailbox> mailbox_;

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <random>
 
@@ -206,6 +208,97 @@ TEST(EngineOnNeedles, ABatchThatFailsCostsOnlyTheSequencesThatCannotBeComputed) 
   for (const auto& [id, needle] : needles)
     EXPECT_TRUE(needle.is_answered_by(engine.outcomes[id].text));
   EXPECT_GT(engine.runner().stats().n_failed_batches, 0);
+}
+
+TEST(EngineOnNeedles, WhatABatchThrowsCostsOnlyTheSequenceThatCannotBeComputed) {
+  RunnerOnNeedles engine("f16", 4096, {.n_sequences_max = 4, .n_prefixes_max = 8});
+  const Token poison = 2000;
+  engine.runner().set_fault([&](const llama_batch& batch) {
+    for (int i = 0; i < batch.n_tokens; ++i) {
+      if (batch.token[i] == poison && batch.pos[i] == 0) throw std::bad_alloc();
+    }
+    return 0;
+  });
+  const Needle needle = make_needle(1);
+  const RequestId good = engine.ask(needle.prompt, 12);
+  const RequestId poisoned = engine.ask(std::vector<Token>{poison, 1, 2, 3}, 12);
+  engine.run();
+  EXPECT_EQ(engine.outcomes[poisoned].ending->reason, FinishReason::kFailed);
+  EXPECT_TRUE(needle.is_answered_by(engine.outcomes[good].text));
+}
+
+// An engine with its thread.
+class EngineThread : public testing::Test {
+ protected:
+  [[nodiscard]] static std::unique_ptr<Engine> start(const EngineOptions& options) {
+    auto model = Model::load(
+        options_of(SLIPSTREAM_NEEDLE_MODEL, "f16", 4096, options.runner.n_sequence_ids()));
+    EXPECT_TRUE(model.has_value());
+    return std::move(*Engine::start(std::move(*model), options));
+  }
+  [[nodiscard]] static GenerateRequest request(const Engine& engine, const std::string& prompt) {
+    GenerateRequest request{.prompt = *engine.vocabulary().tokenize(prompt, false, true),
+                            .n_tokens_max = 12};
+    request.sampling.temperature = 0;
+    return request;
+  }
+  // How it ended, and the text.
+  [[nodiscard]] static std::pair<Ending, std::string> ask(Engine& engine, GenerateRequest request) {
+    std::promise<Ending> promise;
+    std::string text;
+    const auto id = engine.submit(std::move(request), [&](const Event& event) {
+      text += event.text;
+      if (event.ending) promise.set_value(*event.ending);
+    });
+    EXPECT_TRUE(id.has_value()) << id.error().message;
+    Ending ending = promise.get_future().get();
+    return {std::move(ending), std::move(text)};
+  }
+};
+
+TEST_F(EngineThread, SurvivesWhatAStepThrows) {
+  std::atomic<bool> throws = true;
+  EngineOptions options;
+  options.runner = {.n_sequences_max = 2, .n_prefixes_max = 8};
+  options.on_step = [&throws] {
+    if (throws) throw std::bad_alloc();
+  };
+  const auto engine = start(options);
+  const Needle needle = make_needle(2);
+  EXPECT_EQ(ask(*engine, request(*engine, needle.prompt)).first.reason, FinishReason::kCancelled);
+  throws = false;
+  EXPECT_TRUE(needle.is_answered_by(ask(*engine, request(*engine, needle.prompt)).second));
+}
+
+TEST_F(EngineThread, SurvivesAListenerThatThrows) {
+  EngineOptions options;
+  options.runner = {.n_sequences_max = 2, .n_prefixes_max = 8};
+  const auto engine = start(options);
+  const Needle needle = make_needle(2);
+  ASSERT_TRUE(engine
+                  ->submit(request(*engine, needle.prompt),
+                           [](const Event&) { throw std::runtime_error("a listener's"); })
+                  .has_value());
+  EXPECT_TRUE(needle.is_answered_by(ask(*engine, request(*engine, needle.prompt)).second));
+}
+
+TEST_F(EngineThread, IsAskedForAPlaceBeforeAnythingIsBuilt) {
+  EngineOptions options;
+  options.runner = {.n_sequences_max = 1, .n_prefixes_max = 8};
+  options.n_requests_max = 0;
+  const auto engine = start(options);
+  GenerateRequest asks = request(*engine, "x");
+  asks.sampling.grammar = "no grammar at all";
+  const auto refused = engine->submit(asks, [](const Event&) {});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::kOverloaded) << "its grammar is not even read";
+
+  options.n_requests_max = 1;
+  const auto roomy = start(options);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(roomy->submit(asks, [](const Event&) {}).error().code, Code::kInvalidArgument)
+        << "and its place is free again";
+  }
 }
 
 // What was generated, given as a prompt, is as likely as it was; also where its prefix is cached,

@@ -75,6 +75,19 @@ Result<Sampler> Sampler::create(const Vocabulary& vocabulary, const SamplingPara
   return sampler;
 }
 
+Sampler Sampler::clone(const SamplingParams& params) const {
+  Sampler copy(*vocabulary_);
+  copy.biases_ = biases_;
+  if (history_) copy.history_.reset(llama_sampler_clone(history_.get()));
+  copy.grammar_ = grammar_;
+  copy.n_top_logprobs_ = n_top_logprobs_;
+  copy.n_history_max_ = n_history_max_;
+  copy.seen_ = seen_;
+  copy.is_seen_ = is_seen_;
+  copy.add_dice(params);
+  return copy;
+}
+
 void Sampler::add_history(const SamplingParams& params) {
   if (!has_penalties(params) && !has_dry(params.dry)) return;
   history_.reset(new_chain());

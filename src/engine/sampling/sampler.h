@@ -42,6 +42,10 @@ class Sampler {
   [[nodiscard]] static Result<Sampler> create(const Vocabulary& vocabulary,
                                               const SamplingParams& params);
 
+  // One that has chosen nothing yet, of the same parameters but for the seed: without reading the
+  // grammar again, or looking for DRY's breakers in the whole vocabulary.
+  [[nodiscard]] Sampler clone(const SamplingParams& params) const;
+
   Sampler(Sampler&& other) noexcept;
   Sampler& operator=(Sampler&& other) noexcept;
   ~Sampler();

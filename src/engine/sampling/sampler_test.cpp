@@ -351,5 +351,33 @@ TEST(Sampler, MovesWithItsState) {
   EXPECT_EQ(second.sample(logits)->token, 2);
 }
 
+TEST(Sampler, ACopyChoosesAsOneThatWasBuilt) {
+  SamplingParams params;
+  params.temperature = 1;
+  params.seed = 7;
+  params.penalty_last_n = 64;
+  params.repeat_penalty = 1.3F;
+  params.dry.multiplier = 0.8F;
+  params.grammar = "root ::= [a-z ]*";
+  params.logit_bias = {{.token = 3, .bias = 5}};
+  const auto prototype = Sampler::create(needle_vocabulary(), params);
+  ASSERT_TRUE(prototype.has_value()) << prototype.error().message;
+  std::mt19937 random(1);
+  for (const std::uint32_t seed : {7U, 8U}) {
+    params.seed = seed;
+    Sampler copy = prototype->clone(params);
+    auto built = Sampler::create(needle_vocabulary(), params);
+    const std::vector<Token> prompt = {5, 6, 7, 5, 6, 7};
+    copy.accept_prompt(prompt);
+    built->accept_prompt(prompt);
+    EXPECT_EQ(copy.seed(), seed);
+    for (int step = 0; step < 30; ++step) {
+      std::vector<float> logits(static_cast<std::size_t>(needle_vocabulary().n_tokens()));
+      for (float& logit : logits) logit = static_cast<float>(random() % 1000) / 100;
+      EXPECT_EQ(copy.sample(logits)->token, built->sample(logits)->token) << step;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace slipstream
