@@ -41,8 +41,12 @@ Result<std::unique_ptr<Embedder>> Embedder::create(llama_model* model, int n_tok
     return fail(Code::kOutOfMemory, format_text("no context for embeddings of {} tokens: {}",
                                                 n_tokens_max, take_llama_complaint()));
   }
+  if (llama_pooling_type(context.get()) == LLAMA_POOLING_TYPE_RANK) {
+    return fail(Code::kUnsupported, "this model ranks texts and has no embeddings of them");
+  }
+  // Not n_embd: some models project to another width at the end.
   return std::unique_ptr<Embedder>(
-      new Embedder(std::move(context), n_tokens_max, llama_model_n_embd(model),
+      new Embedder(std::move(context), n_tokens_max, llama_model_n_embd_out(model),
                    llama_vocab_n_tokens(llama_model_get_vocab(model))));
 }
 

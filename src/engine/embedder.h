@@ -4,8 +4,8 @@
 // own pooling gives (a model that names none: the mean over the tokens), scaled to length 1.
 //
 // Threads: embed() may be called by several threads; one at a time computes. Errors: create():
-// kOutOfMemory; embed(): kInvalidArgument for no tokens, unknown ones or too many; kUnsupported
-// with libllama's status.
+// kOutOfMemory, kUnsupported for a model that ranks texts; embed(): kInvalidArgument for no tokens,
+// unknown ones or too many; kUnsupported with libllama's status.
 #pragma once
 
 #include <llama-cpp.h>

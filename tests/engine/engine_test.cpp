@@ -2,6 +2,8 @@
 // left.
 #include "engine/engine.h"
 
+#include <ggml-cpp.h>
+#include <gguf.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include <random>
 
 #include "engine/disk_tier/disk_tier_test_support.h"
+#include "engine/embedder.h"
 #include "engine/model_fingerprint.h"
 #include "needles.h"
 
@@ -299,6 +302,58 @@ TEST_F(EngineThread, IsAskedForAPlaceBeforeAnythingIsBuilt) {
     EXPECT_EQ(roomy->submit(asks, [](const Event&) {}).error().code, Code::kInvalidArgument)
         << "and its place is free again";
   }
+}
+
+// The needle model with other metadata.
+class ChangedModel {
+ public:
+  explicit ChangedModel(const std::function<void(gguf_context*)>& change)
+      : path_(testing::TempDir() + "changed_model.gguf") {
+    ggml_context* tensors = nullptr;
+    const gguf_context_ptr file(
+        gguf_init_from_file(SLIPSTREAM_NEEDLE_MODEL, {.no_alloc = false, .ctx = &tensors}));
+    const ggml_context_ptr owner(tensors);
+    const gguf_context_ptr changed(gguf_init_empty());
+    gguf_set_kv(changed.get(), file.get());
+    for (std::int64_t i = 0; i < gguf_get_n_tensors(file.get()); ++i) {
+      gguf_add_tensor(changed.get(), ggml_get_tensor(tensors, gguf_get_tensor_name(file.get(), i)));
+    }
+    change(changed.get());
+    EXPECT_TRUE(gguf_write_to_file(changed.get(), path_.c_str(), false));
+    load_backends();
+    model_.reset(llama_model_load_from_file(path_.c_str(), llama_model_default_params()));
+    EXPECT_NE(model_, nullptr);
+  }
+  ~ChangedModel() { std::filesystem::remove(path_); }
+  ChangedModel(const ChangedModel&) = delete;
+  ChangedModel& operator=(const ChangedModel&) = delete;
+  [[nodiscard]] llama_model* get() const { return model_.get(); }
+
+ private:
+  const std::string path_;
+  llama_model_ptr model_;
+};
+
+TEST(Embedder, GivesAsManyNumbersAsTheModel) {
+  const ChangedModel model(
+      [](gguf_context* file) { gguf_set_val_u32(file, "qwen3.embedding_length_out", 32); });
+  ASSERT_EQ(llama_model_n_embd_out(model.get()), 32);
+  ASSERT_GT(llama_model_n_embd(model.get()), 32);
+  const auto embedder = Embedder::create(model.get(), 64, 1);
+  ASSERT_TRUE(embedder.has_value()) << embedder.error().message;
+  EXPECT_EQ((*embedder)->n_dimensions(), 32);
+  const auto vector = (*embedder)->embed(std::vector<Token>{1, 2, 3});
+  ASSERT_TRUE(vector.has_value()) << vector.error().message;
+  EXPECT_EQ(vector->size(), 32U) << "more would be what lies behind them in memory";
+}
+
+TEST(Embedder, RefusesModelsThatRank) {
+  const ChangedModel model([](gguf_context* file) {
+    gguf_set_val_u32(file, "qwen3.pooling_type", LLAMA_POOLING_TYPE_RANK);
+  });
+  const auto embedder = Embedder::create(model.get(), 64, 1);
+  ASSERT_FALSE(embedder.has_value());
+  EXPECT_EQ(embedder.error().code, Code::kUnsupported) << embedder.error().message;
 }
 
 // What was generated, given as a prompt, is as likely as it was; also where its prefix is cached,
