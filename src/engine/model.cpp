@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/cpu_quota.h"
 #include "base/format.h"
 #include "engine/lazy_mapping.h"
 #include "engine/llama_log.h"
@@ -94,7 +95,9 @@ Result<llama_context_ptr> make_context(llama_model* model, const ModelOptions& o
 
 int threads_to_use(int n_asked) {
   if (n_asked > 0) return n_asked;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  // More threads than the group may run at a time are stopped in the middle of every step.
+  const int n_cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, std::min(n_cores, cgroup_cpus().value_or(n_cores)));
 }
 
 void load_backends() {
@@ -144,8 +147,21 @@ Result<Model> Model::load(const ModelOptions& options) {
   });
   if (was_cancelled) return fail(Code::kCancelled, "loading was given up");
   if (model == nullptr) return fail(Code::kUnsupported, std::move(failure));
+  const auto cannot_generate = [&options](std::string_view why) {
+    return fail(
+        Code::kUnsupported,
+        format_text("{} {}: only models that write their text token after token can be used",
+                    options.path.string(), why));
+  };
+  if (llama_model_has_encoder(model.get()) || !llama_model_has_decoder(model.get())) {
+    return cannot_generate("has an encoder");
+  }
+  if (llama_model_is_diffusion(model.get())) return cannot_generate("is a diffusion model");
   Result<llama_context_ptr> context = make_context(model.get(), options, *scheme);
   if (!context) return std::unexpected(context.error());
+  if (llama_get_memory(context->get()) == nullptr) {
+    return cannot_generate("keeps no context, as BERT and other models that only read");
+  }
   return Model(options, scheme->is_turbo(), std::move(model), std::move(*context));
 }
 

@@ -5,7 +5,8 @@
 // stays f16 and correct.
 //
 // Threads: owned by one thread at a time; vocabulary-only calls on model() are thread-safe.
-// Errors:  load(): kNotFound, kUnsupported, kOutOfMemory with what libllama said, kCancelled.
+// Errors:  load(): kNotFound, kOutOfMemory with what libllama said, kCancelled; kUnsupported, also
+//          for models that do not generate text (encoders, diffusion).
 //          change_kv(): kInvalidArgument, kOutOfMemory.
 #pragma once
 
@@ -30,7 +31,7 @@ struct ModelOptions {
   int n_sequences_max = 1;  // ids
   int n_step_tokens_max = 512;
   int n_outputs_max = 1;  // tokens of a step whose logits are wanted
-  int n_threads = 0;      // 0: one per core
+  int n_threads = 0;      // 0: one per core that we may use
   // Whether sequences may share cells; else each has its own part of n_cells.
   bool shares_cells = true;
   // From 0 to 1 while weights are read. False gives up.
@@ -40,7 +41,7 @@ struct ModelOptions {
 // ggml's backends, and libllama's log into ours; at the first call only. load() does it.
 void load_backends();
 
-// As many as were asked for; 0: one per core.
+// As many as were asked for; 0: one per core, or as many as our control group may run at a time.
 [[nodiscard]] int threads_to_use(int n_asked);
 
 class Model {
