@@ -13,6 +13,7 @@ namespace {
 using Kind = GrammarSymbol::Kind;
 
 constexpr std::size_t kNodesToCollectMin = 4096;
+constexpr std::size_t kLooksPerStep = 8;
 
 }  // namespace
 
@@ -93,16 +94,20 @@ Result<void> GrammarMatcher::find_allowed(const TokenPieces& pieces, std::vector
 void GrammarMatcher::allow_by_id(const TokenPieces& pieces, std::vector<bool>& allowed) const {
   const Frame& now = frames_.front();
   if (now.partial.n_left > 0) return;
+  std::optional<Token> excluded;  // by the first "any token but this"
   for (std::size_t i = now.first; i < now.last; ++i) {
     if (stacks_[i] == kBottom) continue;
     const GrammarSymbol& symbol = grammar_.symbol(nodes_[stacks_[i]].symbol);
     const auto id = static_cast<Token>(symbol.value);
     if (symbol.kind == Kind::kToken && !pieces.is_end(id)) {
       allowed[symbol.value] = true;
-    } else if (symbol.kind == Kind::kNotToken) {
+    } else if (symbol.kind == Kind::kNotToken && !excluded) {
+      excluded = id;
       for (const Token token : pieces.sorted()) {
         if (token != id) allowed[static_cast<std::size_t>(token)] = true;
       }
+    } else if (symbol.kind == Kind::kNotToken && id != *excluded && !pieces.is_end(*excluded)) {
+      allowed[static_cast<std::size_t>(*excluded)] = true;  // then no token is excluded by all
     }
   }
 }
@@ -162,6 +167,7 @@ bool GrammarMatcher::push_byte(unsigned char byte) {
   }
   const std::optional<CharClass::Range> range = range_of(partial);
   if (!range) return false;
+  if (partial.n_left > 0) charge(top.last - top.first);
   if (partial.n_left == 0) return push_char(range->first);
   const bool possible = std::any_of(
       stacks_.begin() + static_cast<std::ptrdiff_t>(top.first),
@@ -185,9 +191,16 @@ std::optional<CharClass::Range> GrammarMatcher::range_of(const PartialChar& part
   return range;
 }
 
+// For stacks that are looked at: each is cheaper than one that is followed, but there may be tens
+// of thousands for every byte of the vocabulary.
+void GrammarMatcher::charge(std::size_t n_stacks) {
+  n_steps_left_ -= std::min(n_steps_left_, n_stacks / kLooksPerStep);
+}
+
 bool GrammarMatcher::push_char(char32_t code_point) {
   const Frame top = frames_.back();
   const std::size_t first = stacks_.size();
+  charge(top.last - top.first);
   ++step_;
   for (std::size_t i = top.first; i < top.last; ++i) {
     if (stacks_[i] == kBottom) continue;

@@ -170,6 +170,32 @@ TEST(GrammarMatcher, GivesUpOnGrammarsTooAmbiguousFromTheStart) {
   EXPECT_EQ(GrammarMatcher::create(std::move(*grammar)).error().code, Code::kInvalidArgument);
 }
 
+// Thousands of ways that none of the vocabulary's bytes go on by, looked at for each of them.
+TEST(GrammarMatcher, WaysThatEndAtOnceAreCountedToo) {
+  std::vector<std::string> pairs;
+  for (int first = 'a'; first <= 'z'; ++first) {
+    for (int second = 1; second < 128; ++second) {
+      pairs.push_back({static_cast<char>(first), static_cast<char>(second)});
+    }
+  }
+  const Words words(pairs);
+  std::string text = "root ::= [a-z] (\"\\x01\"";
+  for (int i = 0; i < 20'000; ++i) text += "|\"\\x01\"";
+  GrammarMatcher matcher = matcher_of(text + ")", words);
+  std::vector<bool> allowed;
+  const Result<void> found = matcher.find_allowed(words.pieces(), allowed);
+  ASSERT_FALSE(found.has_value());
+  EXPECT_EQ(found.error().code, Code::kInvalidArgument);
+}
+
+TEST(GrammarMatcher, ManyExcludedTokensTakeOneLookAtTheVocabulary) {
+  const Words words({"<a>", "<b>"});
+  GrammarMatcher one = matcher_of("root ::= !<a> | !<a>", words);
+  EXPECT_FALSE(allowed_by(one, words).contains("<a>"));
+  GrammarMatcher two = matcher_of("root ::= !<a> | !<b>", words);
+  EXPECT_EQ(allowed_by(two, words).size(), words.pieces().sorted().size());
+}
+
 // Stock libllama is the oracle: the same tokens at every step of random answers.
 
 constexpr std::string_view kJson = R"(root   ::= object
