@@ -2,9 +2,12 @@
 
 #include <llama.h>
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <stdexcept>
 
 #include "base/check.h"
 #include "base/format.h"
@@ -15,7 +18,45 @@ namespace slipstream {
 static_assert(kLimits.text_bytes_max < std::numeric_limits<std::int32_t>::max() / 2,
               "libllama counts bytes and tokens in 32 bits");
 
+namespace {
+
+// SuperBPE's pre-tokenizer looks from each digit to the end of its number: 32,000 digits take it
+// half a minute. It makes groups of three from the right, so that numbers cut there become the same
+// tokens.
+constexpr std::string_view kLooksAhead = "superbpe";
+constexpr std::size_t kDigitsMax = 48;
+static_assert(kDigitsMax % 3 == 0);
+
+bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
+
+// The text in parts, none of which has a longer number.
+std::vector<std::string_view> cut_numbers(std::string_view text) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    for (std::size_t n_left = end - i; n_left > kDigitsMax;) {
+      n_left = (n_left - 1) / kDigitsMax * kDigitsMax;
+      parts.push_back(text.substr(begin, end - n_left - begin));
+      begin = end - n_left;
+    }
+    i = end + 1;
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+bool looks_ahead_of(const llama_model* model) {
+  char name[64] = {};
+  const auto n = llama_model_meta_val_str(model, "tokenizer.ggml.pre", name, sizeof(name));
+  return n > 0 && std::string_view(name) == kLooksAhead;
+}
+
+}  // namespace
+
 struct Vocabulary::LazyPieces {
+  bool looks_ahead = false;  // its pre-tokenizer, at numbers
   std::once_flag once;
   std::unique_ptr<const TokenPieces> pieces;
 };
@@ -35,8 +76,46 @@ Result<Vocabulary> Vocabulary::create(const llama_model* model) {
   }
   const int n_tokens = llama_vocab_n_tokens(vocab);
   if (n_tokens <= 0) return fail(Code::kUnsupported, "the model's vocabulary is empty");
-  return Vocabulary(vocab, n_tokens);
+  Vocabulary vocabulary(vocab, n_tokens);
+  vocabulary.pieces_->looks_ahead = looks_ahead_of(model);
+  return vocabulary;
 }
+
+namespace {
+
+std::vector<Token> tokenize_part(const llama_vocab* vocab, std::string_view text, bool add_special,
+                                 bool parse_special) {
+  const auto run = [&](std::vector<Token>& tokens) {
+    return llama_tokenize(vocab, text.data(), static_cast<std::int32_t>(text.size()), tokens.data(),
+                          static_cast<std::int32_t>(tokens.size()), add_special, parse_special);
+  };
+  // Rarely is a token less than a byte; too short a buffer costs tokenizing twice.
+  constexpr std::size_t kSpecialTokens = 8;
+  std::vector<Token> tokens(text.size() + kSpecialTokens);
+  std::int32_t n = run(tokens);
+  if (n < 0 && n != std::numeric_limits<std::int32_t>::min()) {
+    tokens.resize(static_cast<std::size_t>(-n));
+    n = run(tokens);
+  }
+  if (n < 0) throw std::length_error("it has too many tokens to be counted");
+  tokens.resize(static_cast<std::size_t>(n));
+  return tokens;
+}
+
+std::vector<Token> tokenize_parts(const llama_vocab* vocab,
+                                  const std::vector<std::string_view>& parts, bool add_special,
+                                  bool parse_special) {
+  std::vector<Token> tokens;
+  if (add_special && llama_vocab_get_add_bos(vocab)) tokens.push_back(llama_vocab_bos(vocab));
+  for (const std::string_view part : parts) {
+    const std::vector<Token> more = tokenize_part(vocab, part, false, parse_special);
+    tokens.insert(tokens.end(), more.begin(), more.end());
+  }
+  if (add_special && llama_vocab_get_add_eos(vocab)) tokens.push_back(llama_vocab_eos(vocab));
+  return tokens;
+}
+
+}  // namespace
 
 Result<std::vector<Token>> Vocabulary::tokenize(std::string_view text, bool add_special,
                                                 bool parse_special) const {
@@ -45,28 +124,31 @@ Result<std::vector<Token>> Vocabulary::tokenize(std::string_view text, bool add_
                 format_text("a text of {} bytes is longer than the {} allowed", text.size(),
                             kLimits.text_bytes_max));
   }
-  const auto run = [&](std::vector<Token>& tokens) {
-    return llama_tokenize(vocab_, text.data(), static_cast<std::int32_t>(text.size()),
-                          tokens.data(), static_cast<std::int32_t>(tokens.size()), add_special,
-                          parse_special);
-  };
-  // Rarely is a token less than a byte; too short a buffer costs tokenizing twice.
-  constexpr std::size_t kSpecialTokens = 8;
-  std::vector<Token> tokens(text.size() + kSpecialTokens);
   try {
-    std::int32_t n = run(tokens);
-    if (n < 0 && n != std::numeric_limits<std::int32_t>::min()) {
-      tokens.resize(static_cast<std::size_t>(-n));
-      n = run(tokens);
-    }
-    if (n < 0) return fail(Code::kInvalidArgument, "the text has too many tokens to be counted");
-    tokens.resize(static_cast<std::size_t>(n));
+    const std::vector<std::string_view> parts =
+        pieces_->looks_ahead ? cut_numbers(text) : std::vector{text};
+    std::vector<Token> tokens = parts.size() == 1
+                                    ? tokenize_part(vocab_, text, add_special, parse_special)
+                                    : tokenize_parts(vocab_, parts, add_special, parse_special);
+    tokens.shrink_to_fit();
+    return tokens;
   } catch (const std::exception& error) {
     return fail(Code::kInvalidArgument,
                 format_text("the text could not be split into tokens: {}", error.what()));
   }
-  tokens.shrink_to_fit();
-  return tokens;
+}
+
+// What is stored is never shorter than the bytes it stands for, in these two kinds. Others leave
+// out what they do not know.
+std::size_t token_bytes_max(const Vocabulary& vocabulary) {
+  const auto type = llama_vocab_type(vocabulary.get());
+  if (type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM) return kLimits.text_bytes_max;
+  std::size_t longest = 1;
+  for (Token token = 0; token < vocabulary.n_tokens(); ++token) {
+    const char* text = llama_vocab_get_text(vocabulary.get(), token);
+    if (text != nullptr) longest = std::max(longest, std::strlen(text));
+  }
+  return longest;
 }
 
 std::string Vocabulary::piece(Token token, bool special) const {

@@ -64,4 +64,8 @@ class Vocabulary {
   std::unique_ptr<LazyPieces> pieces_;
 };
 
+// A token stands for at most so many bytes of a text: one that has more of them than the context
+// has tokens need not be split to be too long.
+[[nodiscard]] std::size_t token_bytes_max(const Vocabulary& vocabulary);
+
 }  // namespace slipstream

@@ -199,6 +199,10 @@ ApiResult<std::string> render(const ServedModel& model, const ChatRequest& reque
 
 ApiResult<std::vector<Token>> to_tokens(const ServedModel& model, const std::string& text) {
   const Vocabulary& vocabulary = model.engine->vocabulary();
+  if (const auto fits = check_length(vocabulary, "messages", text, model.engine->n_context());
+      !fits) {
+    return std::unexpected(fits.error());
+  }
   // Most templates write the beginning of the text themselves.
   const auto bos = vocabulary.bos();
   const bool has_bos = bos && text.starts_with(vocabulary.piece(*bos, true));

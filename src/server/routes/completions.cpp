@@ -120,7 +120,8 @@ asio::awaitable<ApiResult<void>> answer_completion(ServedModel& model, HttpExcha
   if (!request) co_return std::unexpected(request.error());
   Prompts prompts;
   for (const Prompt& prompt : request->prompts) {
-    ApiResult<std::vector<Token>> tokens = to_tokens(model.engine->vocabulary(), "prompt", prompt);
+    ApiResult<std::vector<Token>> tokens =
+        to_tokens(model.engine->vocabulary(), "prompt", prompt, model.engine->n_context());
     if (!tokens) co_return std::unexpected(tokens.error());
     prompts.push_back(std::move(*tokens));
   }

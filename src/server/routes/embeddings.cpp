@@ -25,7 +25,8 @@ ApiResult<std::vector<std::vector<Token>>> read_inputs(const ServedModel& model,
   }
   std::vector<std::vector<Token>> inputs;
   for (const Prompt& input : request.inputs) {
-    ApiResult<std::vector<Token>> tokens = to_tokens(model.engine->vocabulary(), "input", input);
+    ApiResult<std::vector<Token>> tokens =
+        to_tokens(model.engine->vocabulary(), "input", input, embedder.n_tokens_max());
     if (!tokens) return std::unexpected(tokens.error());
     if (std::cmp_greater(tokens->size(), embedder.n_tokens_max())) {
       return std::unexpected(ApiError{

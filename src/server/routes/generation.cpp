@@ -1,18 +1,36 @@
 #include "server/routes/generation.h"
 
 #include <random>
+#include <utility>
 
 #include "base/format.h"
 
 namespace slipstream {
 
 ApiResult<std::vector<Token>> to_tokens(const Vocabulary& vocabulary, const std::string& param,
-                                        const Prompt& prompt) {
+                                        const Prompt& prompt, int n_tokens_max) {
   if (const auto* tokens = std::get_if<std::vector<Token>>(&prompt)) return *tokens;
-  Result<std::vector<Token>> tokens =
-      vocabulary.tokenize(std::get<std::string>(prompt), true, true);
+  const std::string& text = std::get<std::string>(prompt);
+  if (const auto fits = check_length(vocabulary, param, text, n_tokens_max); !fits) {
+    return std::unexpected(fits.error());
+  }
+  Result<std::vector<Token>> tokens = vocabulary.tokenize(text, true, true);
   if (!tokens) return refuse(param, tokens.error().message);
   return std::move(*tokens);
+}
+
+ApiResult<void> check_length(const Vocabulary& vocabulary, const std::string& param,
+                             std::string_view text, int n_context) {
+  constexpr std::size_t kShort = std::size_t{64} << 10;  // not worth a look at the vocabulary
+  if (text.size() <= kShort) return {};
+  const std::size_t n_min = text.size() / token_bytes_max(vocabulary);
+  if (std::cmp_less_equal(n_min, n_context)) return {};
+  return std::unexpected(ApiError{
+      .message = format_text("This model's maximum context length is {} tokens. However, you "
+                             "requested {} tokens or more: the prompt has {} bytes.",
+                             n_context, n_min, text.size()),
+      .param = param,
+      .code = "context_length_exceeded"});
 }
 
 ApiResult<int> tokens_to_generate(const std::string& param, std::size_t n_prompt,

@@ -20,10 +20,15 @@ struct Client {
   Salt salt = 0;     // and see no prefixes of each other's
 };
 
-// As the model reads it; `param` is its field in the request.
+// Whether so long a text could fit at all, before it is split: that takes seconds for megabytes.
+[[nodiscard]] ApiResult<void> check_length(const Vocabulary& vocabulary, const std::string& param,
+                                           std::string_view text, int n_context);
+
+// As the model reads it; `param` is its field in the request. A text that must have more than
+// n_tokens_max is refused before it is split.
 [[nodiscard]] ApiResult<std::vector<Token>> to_tokens(const Vocabulary& vocabulary,
                                                       const std::string& param,
-                                                      const Prompt& prompt);
+                                                      const Prompt& prompt, int n_tokens_max);
 
 // As many tokens as were asked for, or as fit; a prompt that leaves no room, or less than was asked
 // for, is context_length_exceeded. `param` is the prompt's field in the request.

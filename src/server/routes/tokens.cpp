@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/format.h"
+#include "base/limits.h"
 #include "server/sse.h"
 
 namespace slipstream {
@@ -38,6 +40,10 @@ asio::awaitable<ApiResult<void>> answer_detokenize(ServedModel& model, HttpExcha
       co_return refuse("tokens", "'tokens' must be token ids of the model");
     }
     text += vocabulary.piece(static_cast<Token>(id), true);
+    if (text.size() > kLimits.text_bytes_max) {
+      co_return refuse("tokens", format_text("the text is longer than the {} bytes allowed",
+                                             kLimits.text_bytes_max));
+    }
   }
   (void)co_await exchange.reply({.body = dump({{"prompt", text}})});
   co_return ApiResult<void>();
