@@ -1,12 +1,14 @@
 #include "server/api/chat_request.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/format.h"
-#include "server/schema/schema_to_grammar.h"
 
 namespace slipstream {
 namespace {
+
+constexpr std::size_t kVariablesMax = 1024;  // a template looks through them for every name
 
 void read_logprobs(JsonFields& fields, SamplingParams& sampling) {
   const bool wanted = fields.boolean("logprobs").value_or(false);
@@ -97,30 +99,25 @@ ToolChoice read_tool_choice(JsonFields& fields, Json& tools) {
   return result;
 }
 
-// The grammar of "response_format".
-std::string read_response_format(JsonFields& fields) {
+std::optional<Json> read_response_format(JsonFields& fields) {
   const Json* format = fields.object("response_format");
-  if (format == nullptr) return {};
+  if (format == nullptr) return std::nullopt;
   JsonFields format_fields(*format, "response_format");
   const std::string type = format_fields.text("type").value_or("");
-  if (type == "text") return {};
-  if (type == "json_object") return grammar_of_any_object();
+  if (type == "text") return std::nullopt;
+  const auto demand = [](const Json& schema) { return std::optional<Json>(std::in_place, schema); };
+  if (type == "json_object") return demand({{"type", "object"}});
   if (type == "json_schema") {
     const Json* json_schema = format_fields.object("json_schema");
     const auto schema =
         json_schema == nullptr ? Json::const_iterator() : json_schema->find("schema");
-    if (json_schema == nullptr || schema == json_schema->end()) {
-      fields.refuse("response_format", "'response_format.json_schema.schema' is required");
-      return {};
-    }
-    Result<std::string> grammar = grammar_of_schema(*schema);
-    if (grammar) return std::move(*grammar);
-    fields.refuse("response_format.json_schema.schema", grammar.error().message);
-    return {};
+    if (json_schema != nullptr && schema != json_schema->end()) return demand(*schema);
+    fields.refuse("response_format", "'response_format.json_schema.schema' is required");
+    return std::nullopt;
   }
   fields.refuse("response_format",
                 "'response_format.type' must be text, json_object or json_schema");
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -132,19 +129,23 @@ ApiResult<ChatRequest> read_chat_request(const Json& body) {
   request.tools = read_tools(fields);
   request.tool_choice = read_tool_choice(fields, request.tools);
   read_logprobs(fields, request.options.sampling);
-  if (std::string grammar = read_response_format(fields); !grammar.empty()) {
-    if (!request.options.sampling.grammar.empty()) {
-      fields.refuse("grammar", "'grammar' and 'response_format' exclude each other");
-    }
-    request.options.sampling.grammar = std::move(grammar);
+  request.response_schema = read_response_format(fields);
+  const bool has_grammar = !request.options.sampling.grammar.empty();
+  if (has_grammar && request.response_schema) {
+    fields.refuse("grammar", "'grammar' and 'response_format' exclude each other");
   }
   const bool must_call = request.tool_choice.kind != ToolChoice::Kind::kAuto;
-  if (must_call && !request.options.sampling.grammar.empty()) {
+  if (must_call && (has_grammar || request.response_schema)) {
     fields.refuse("tool_choice",
                   "'tool_choice' that demands a call and 'response_format' or 'grammar' exclude "
                   "each other");
   }
   if (const Json* variables = fields.object("chat_template_kwargs")) {
+    if (variables->size() > kVariablesMax) {
+      fields.refuse(
+          "chat_template_kwargs",
+          format_text("'chat_template_kwargs' must have at most {} members", kVariablesMax));
+    }
     request.template_variables = *variables;
   }
   if (fields.error()) return std::unexpected(*fields.error());

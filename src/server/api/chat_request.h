@@ -5,6 +5,8 @@
 // Threads: plain data. Errors: 400 that names the field.
 #pragma once
 
+#include <optional>
+
 #include "server/api/generation_options.h"
 
 namespace slipstream {
@@ -23,6 +25,8 @@ struct ChatRequest {
   Json tools = {};  // none where tool_choice is "none"
   ToolChoice tool_choice = {};
   Json template_variables = {};  // "chat_template_kwargs"
+  // Of "response_format": what the answer must be, unless it calls tools.
+  std::optional<Json> response_schema = {};
 };
 
 [[nodiscard]] ApiResult<ChatRequest> read_chat_request(const Json& body);

@@ -191,6 +191,18 @@ Result<void> CallGrammar::add(const Json& function) {
   append(call, sequence_of(options_.markup.after_name));
   call.push_back(gbnf_rule(*arguments));
   writer_.add(call_, std::move(call));
+  has_calls_ = true;
+  return {};
+}
+
+Result<void> CallGrammar::allow_value(const Json& schema) {
+  Result<SchemaDocument> document = SchemaDocument::create(schema);
+  if (!document) return std::unexpected(document.error());
+  SchemaGrammar values(*document, budget_, writer_);
+  const RuleId value = values.add_root();
+  if (const Result<void> done = values.finish(); !done) return done;
+  if (!writer_.can_match(value)) return fail(Code::kInvalidArgument, "no value meets it");
+  value_ = value;
   return {};
 }
 
@@ -230,12 +242,9 @@ Result<RuleId> CallGrammar::arguments_rule(const Json& function) {
   return rule;
 }
 
-Result<std::string> CallGrammar::text() {
+GbnfSequence CallGrammar::calls() {
   const CallMarkup& markup = options_.markup;
-  const RuleId root = writer_.add_rule("answer");
-  GbnfSequence answer = {any_space()};
-  append(answer, reasoning());
-  append(answer, sequence_of(markup.before_name));
+  GbnfSequence answer = sequence_of(markup.before_name);
   answer.push_back(gbnf_rule(call_));
   if (markup.between && options_.allows_several) {
     const RuleId next = writer_.add_rule("next");
@@ -245,6 +254,21 @@ Result<std::string> CallGrammar::text() {
     answer.push_back(repeated(gbnf_rule(next), 0, kCallsMax - 1));
   }
   append(answer, sequence_of(before_end(markup.after_last)));
+  return answer;
+}
+
+Result<std::string> CallGrammar::text() {
+  const RuleId root = writer_.add_rule("answer");
+  GbnfSequence answer = {any_space()};
+  append(answer, reasoning());
+  if (!value_) {
+    append(answer, calls());
+  } else {
+    const RuleId either = writer_.add_rule("said");
+    writer_.add(either, {gbnf_rule(*value_)});
+    if (has_calls_) writer_.add(either, calls());
+    answer.push_back(gbnf_rule(either));
+  }
   writer_.add(root, std::move(answer));
   if (!wrong_end_.empty()) {
     return fail(Code::kUnsupported,

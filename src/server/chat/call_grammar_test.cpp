@@ -375,6 +375,46 @@ TEST(CallGrammar, AModelThatReasonsMayDoSoUnlessThePromptHasEndedIt) {
   EXPECT_FALSE(matches(must_not, "<think>\nHm.\n</think>\n\n" + kTime));
 }
 
+// What "response_format" demands, beside tools or after reasoning.
+std::string grammar_with_value(const ChatTemplate& chat, bool has_tools) {
+  const std::string prompt = prompt_of(chat);
+  const Result<CallMarkup> markup = call_markup_of(chat);
+  CallGrammar grammar({.markup = markup.value_or(CallMarkup{}),
+                       .format = chat.format(),
+                       .prompt = prompt,
+                       .markup_tokens = {}});
+  const Json schema = Json::parse(
+      R"({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
+          "additionalProperties": false})");
+  EXPECT_TRUE(grammar.allow_value(schema).has_value());
+  if (has_tools) {
+    for (const Json& tool : kTools) EXPECT_TRUE(grammar.add(tool["function"]).has_value());
+  }
+  return grammar.text().value_or("root ::= \"\"");
+}
+
+TEST(CallGrammar, AValueFollowsTheReasoningThatThePromptOpened) {
+  const ChatTemplate chat = with_calls(kTaggedCall, "[assistant]<think>\n{# </think> #}");
+  const std::string grammar = grammar_with_value(chat, false);
+  const std::string answer = "Hm. {\"n\": 2}?\n</think>\n\n{\"n\": 7}";
+  EXPECT_TRUE(matches(grammar, answer));
+  EXPECT_FALSE(matches(grammar, "{\"n\": 7}")) << "it would be taken for a thought";
+  EXPECT_FALSE(matches(grammar, "Hm.</think>{\"n\": \"x\"}"));
+  EXPECT_FALSE(matches(grammar, "Hm.</think>" + kTime));
+  const ChatAnswer read = parsed(chat, prompt_of(chat), answer);
+  EXPECT_EQ(read.content, "{\"n\": 7}");
+  EXPECT_TRUE(read.reasoning.contains("Hm."));
+}
+
+TEST(CallGrammar, ACallMayComeInsteadOfAValue) {
+  const std::string grammar = grammar_with_value(with_calls(kTaggedCall), true);
+  EXPECT_TRUE(matches(grammar, "{\"n\": 7}"));
+  EXPECT_TRUE(matches(grammar, kTime + kWeather));
+  EXPECT_FALSE(matches(grammar, "{\"n\": 7}" + kTime));
+  EXPECT_FALSE(matches(grammar, "{\"m\": 7}"));
+  EXPECT_FALSE(matches(grammar, "Sure."));
+}
+
 TEST(CallGrammar, TextsStandAsTheyAreInElements) {
   const std::string grammar = grammar_of(with_calls(kElementCall));
   const auto call = [](std::string_view city, std::string_view more) {

@@ -12,6 +12,7 @@
 #include "server/chat/chat_answer.h"
 #include "server/chat/output_parser.h"
 #include "server/routes/generated_answer.h"
+#include "server/schema/schema_to_grammar.h"
 
 namespace slipstream {
 
@@ -222,20 +223,23 @@ std::vector<MarkupToken> markup_tokens_in(const Vocabulary& vocabulary, std::str
   return tokens;
 }
 
-// Of an answer that calls what "tool_choice" demands.
-ApiResult<std::string> grammar_of_calls(const ServedModel& model, const ChatRequest& request,
-                                        std::string_view prompt) {
+CallGrammar empty_grammar(const ServedModel& model, const ChatRequest& request,
+                          std::string_view prompt, CallMarkup markup) {
   const ToolChoice& choice = request.tool_choice;
-  const bool is_named = choice.kind == ToolChoice::Kind::kNamed;
-  Result<CallMarkup> markup = call_markup_of(*model.chat_template);
-  if (!markup) return refuse("tool_choice", markup.error().message);
   const Vocabulary& vocabulary = model.engine->vocabulary();
-  CallGrammar grammar(
-      {.markup = std::move(*markup),
+  return CallGrammar(
+      {.markup = std::move(markup),
        .format = model.chat_template->format(),
        .prompt = prompt,
-       .allows_several = choice.allows_several && !is_named,
-       .markup_tokens = [&](std::string_view text) { return markup_tokens_in(vocabulary, text); }});
+       .allows_several = choice.allows_several && choice.kind != ToolChoice::Kind::kNamed,
+       .markup_tokens = [&vocabulary](std::string_view text) {
+         return markup_tokens_in(vocabulary, text);
+       }});
+}
+
+ApiResult<void> add_tools(CallGrammar& grammar, const ChatRequest& request) {
+  const ToolChoice& choice = request.tool_choice;
+  const bool is_named = choice.kind == ToolChoice::Kind::kNamed;
   for (std::size_t i = 0; i < request.tools.size(); ++i) {
     const Json& function = request.tools[i]["function"];
     if (is_named && function["name"] != choice.name) continue;
@@ -250,8 +254,56 @@ ApiResult<std::string> grammar_of_calls(const ServedModel& model, const ChatRequ
       return refuse(path + ".parameters", added.error().message);
     }
   }
+  return {};
+}
+
+// Of an answer that calls what "tool_choice" demands.
+ApiResult<std::string> grammar_of_calls(const ServedModel& model, const ChatRequest& request,
+                                        std::string_view prompt) {
+  Result<CallMarkup> markup = call_markup_of(*model.chat_template);
+  if (!markup) return refuse("tool_choice", markup.error().message);
+  CallGrammar grammar = empty_grammar(model, request, prompt, std::move(*markup));
+  if (const auto added = add_tools(grammar, request); !added) {
+    return std::unexpected(added.error());
+  }
   Result<std::string> text = grammar.text();
   if (!text) return refuse("tool_choice", text.error().message);
+  return std::move(*text);
+}
+
+// Of "response_format". A model may call tools instead, and first ends the reasoning that its
+// template has opened.
+ApiResult<std::string> grammar_of_response(const ServedModel& model, const ChatRequest& request,
+                                           std::string_view prompt) {
+  constexpr const char* kParam = "response_format.json_schema.schema";
+  const bool may_call = request.tools.is_array() && !request.tools.empty();
+  if (!may_call && !opens_reasoning(prompt, model.chat_template->format().reasoning)) {
+    Result<std::string> text = grammar_of_schema(*request.response_schema);
+    if (!text) return refuse(kParam, text.error().message);
+    return std::move(*text);
+  }
+  CallMarkup markup;
+  if (may_call) {
+    Result<CallMarkup> found = call_markup_of(*model.chat_template);
+    if (!found) {
+      return refuse("response_format",
+                    format_text("'response_format' and 'tools' exclude each other with this model, "
+                                "unless 'tool_choice' is \"none\": {}",
+                                found.error().message));
+    }
+    markup = std::move(*found);
+  }
+  CallGrammar grammar = empty_grammar(model, request, prompt, std::move(markup));
+  if (const Result<void> allowed = grammar.allow_value(*request.response_schema); !allowed) {
+    return refuse(kParam, allowed.error().message);
+  }
+  if (may_call) {
+    if (const auto added = add_tools(grammar, request); !added) {
+      return std::unexpected(added.error());
+    }
+  }
+  Result<std::string> text = grammar.text();
+  if (!text) return refuse(kParam, text.error().message);
   return std::move(*text);
 }
 
@@ -274,6 +326,10 @@ asio::awaitable<ApiResult<void>> answer_chat(ServedModel& model, HttpExchange& e
 
   if (request->tool_choice.kind != ToolChoice::Kind::kAuto) {
     ApiResult<std::string> grammar = grammar_of_calls(model, *request, *prompt);
+    if (!grammar) co_return std::unexpected(grammar.error());
+    request->options.sampling.grammar = std::move(*grammar);
+  } else if (request->response_schema) {
+    ApiResult<std::string> grammar = grammar_of_response(model, *request, *prompt);
     if (!grammar) co_return std::unexpected(grammar.error());
     request->options.sampling.grammar = std::move(*grammar);
   }
