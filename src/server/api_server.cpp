@@ -212,7 +212,7 @@ class ApiServer::Impl {
   }
 
   Answer models(HttpExchange& exchange, const Client& /*client*/) {
-    return answer_models(list_models(), started_, exchange);
+    return answer_models(models_, started_, exchange);
   }
 
   Answer one_model(HttpExchange& exchange, const Client& /*client*/) {

@@ -157,11 +157,41 @@ std::vector<ModelPool::Status> ModelPool::list() const {
   return statuses;
 }
 
-ApiResult<ModelPool::Status> ModelPool::status(std::string_view name) {
+// Who lists models again and again waits in a queue of this length, at most.
+asio::awaitable<ApiResult<std::vector<ModelPool::Status>>> ModelPool::list_all() {
+  constexpr int kLookingMax = 32;
+  std::vector<Status> statuses = list();
+  if (!library_) co_return statuses;
+  struct Place {
+    explicit Place(std::atomic<int>& n) : n_(n), number(++n) {}
+    ~Place() { --n_; }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    std::atomic<int>& n_;
+    const int number;
+  };
+  const Place place(n_looking_);
+  if (place.number > kLookingMax) {
+    co_return std::unexpected(
+        ApiError{.status = 429, .message = "Too many ask about models now: try again soon"});
+  }
+  const Result<std::vector<ModelLibrary::Installed>> installed =
+      co_await run_on(disk_, [this] { return library_->list(); });
+  if (!installed) co_return std::unexpected(to_api_error(installed.error()));
+  for (const ModelLibrary::Installed& model : *installed) {
+    const bool is_known = std::ranges::contains(statuses, model.name, &Status::name);
+    if (!is_known && model.why_not.empty()) statuses.push_back({.name = model.name, .loaded = {}});
+  }
+  co_return statuses;
+}
+
+asio::awaitable<ApiResult<ModelPool::Status>> ModelPool::status(std::string name) {
+  const ApiResult<std::vector<Status>> all = co_await list_all();
+  if (!all) co_return std::unexpected(all.error());
+  const auto found = std::ranges::find(*all, name, &Status::name);
+  if (found != all->end()) co_return *found;
   const MutexLock lock(mutex_);
-  const Entry* entry = find(name);
-  if (entry == nullptr) return std::unexpected(unknown(name));
-  return Status{.name = entry->model.name, .loaded = entry->loaded};
+  co_return std::unexpected(unknown(name));
 }
 
 void ModelPool::run(const std::stop_token& stop) {

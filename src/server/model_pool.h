@@ -12,6 +12,7 @@
 // unknown name, 503 where it cannot be had now, 409 for one that cannot be unloaded.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
@@ -69,7 +70,9 @@ class ModelPool {
     Held loaded;  // null: it is not
   };
   [[nodiscard]] std::vector<Status> list() const;
-  [[nodiscard]] ApiResult<Status> status(std::string_view name);
+  // With those of the library that fit.
+  boost::asio::awaitable<ApiResult<std::vector<Status>>> list_all();
+  boost::asio::awaitable<ApiResult<Status>> status(std::string name);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -105,6 +108,7 @@ class ModelPool {
   std::deque<Entry> entries_ SLIP_GUARDED_BY(mutex_);  // never moved, and none ever leaves
   const std::unique_ptr<ModelLibrary> library_;
 
+  std::atomic<int> n_looking_ = 0;
   boost::asio::thread_pool disk_{1};  // looks into the library
   std::jthread thread_;               // last: it uses everything above
 };

@@ -127,6 +127,11 @@ class Models(LibraryCase):
 
     def test_a_chat_may_name_what_is_installed_however_it_is_written(self):
         self.pull()
+        self.pull(quant="F16")  # no model: it cannot be named
+        listed = {model["id"]: model["loaded"] for model in self.get("/v1/models")[1]["data"]}
+        self.assertEqual(listed, {"first": True, NAME: False}, "before it is asked for")
+        self.assertEqual(self.get(f"/v1/models/{NAME}")[1]["id"], NAME)
+        self.assertEqual(self.get("/v1/models/org/nothing")[0], 404)
         for name in (NAME, "org/needle-GGUF:q8_0", REPO):
             status, answer = self.server.post("/v1/chat/completions", {**QUESTION, "model": name})
             self.assertEqual(status, 200, answer)

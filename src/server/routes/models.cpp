@@ -20,17 +20,21 @@ Json describe_model(const ModelPool::Status& model, std::time_t started) {
 
 }  // namespace
 
-asio::awaitable<ApiResult<void>> answer_models(std::vector<ModelPool::Status> models,
-                                               std::time_t started, HttpExchange& exchange) {
+asio::awaitable<ApiResult<void>> answer_models(ModelPool* models, std::time_t started,
+                                               HttpExchange& exchange) {
   Json data = Json::array();
-  for (const ModelPool::Status& model : models) data.push_back(describe_model(model, started));
+  if (models != nullptr) {  // else none is known yet
+    const ApiResult<std::vector<ModelPool::Status>> all = co_await models->list_all();
+    if (!all) co_return std::unexpected(all.error());
+    for (const ModelPool::Status& model : *all) data.push_back(describe_model(model, started));
+  }
   (void)co_await exchange.reply({.body = dump({{"object", "list"}, {"data", std::move(data)}})});
   co_return ApiResult<void>();
 }
 
 asio::awaitable<ApiResult<void>> answer_one_model(ModelPool& models, std::string_view name,
                                                   std::time_t started, HttpExchange& exchange) {
-  const ApiResult<ModelPool::Status> model = models.status(name);
+  const ApiResult<ModelPool::Status> model = co_await models.status(std::string(name));
   if (!model) co_return std::unexpected(model.error());
   (void)co_await exchange.reply({.body = dump(describe_model(*model, started))});
   co_return ApiResult<void>();

@@ -12,9 +12,10 @@
 
 namespace slipstream {
 
-// started: when the server did, which is all that there is to say about when a model was made.
-boost::asio::awaitable<ApiResult<void>> answer_models(std::vector<ModelPool::Status> models,
-                                                      std::time_t started, HttpExchange& exchange);
+// Models of the library that are not loaded are listed, too: a request may name them. started: when
+// the server did, which is all that there is to say about when a model was made.
+boost::asio::awaitable<ApiResult<void>> answer_models(ModelPool* models, std::time_t started,
+                                                      HttpExchange& exchange);
 boost::asio::awaitable<ApiResult<void>> answer_one_model(ModelPool& models, std::string_view name,
                                                          std::time_t started,
                                                          HttpExchange& exchange);
