@@ -3,9 +3,11 @@
 //
 // Entry points: ggml_backend_init and ggml_backend_score, called by ggml's registry when it loads
 // the plugin. The scheme is named in GGML_TURBO_KV, memory for streamed experts in
-// GGML_TURBO_EXPERTS; without either there is no device. Our own engine asks for a device by
-// function instead, get_proc_address("ggml_turbo_open") and ("ggml_turbo_stream_experts"), and for
-// functions to save and restore sequences as they are stored (packed_rows.h).
+// GGML_TURBO_EXPERTS; without either there is no device. GGML_TURBO_PROFILE names the file of what
+// was fitted to the model's keys, GGML_TURBO_FIT one to be made. Our own engine asks for a device
+// by function instead, get_proc_address("ggml_turbo_open"), ("ggml_turbo_stream_experts"),
+// ("ggml_turbo_use_keys") and ("ggml_turbo_fit_keys"), and for functions to save and restore
+// sequences as they are stored (packed_rows.h).
 #include <ggml-cpp.h>
 
 #include <algorithm>
@@ -19,6 +21,8 @@
 #include "device/codec/scheme.h"
 #include "device/experts/expert_buffer.h"
 #include "device/experts/expert_graph.h"
+#include "device/fit/fit_run.h"
+#include "device/fit/profile.h"
 #include "device/ggml_abi/ggml_abi.h"
 #include "device/ggml_abi/probe.h"
 #include "device/graph/binding.h"
@@ -51,6 +55,11 @@ TurboBackend& context_of(ggml_backend_t backend) {
 const char* backend_name(ggml_backend_t /*backend*/) { return "TURBO"; }
 
 void backend_free(ggml_backend_t backend) {
+  if (FitRun* run = fit_run(); run != nullptr) {
+    if (const auto saved = run->save(); !saved) {
+      log_line(GGML_LOG_LEVEL_ERROR, saved.error().message);
+    }
+  }
   delete &context_of(backend);
   delete backend;
 }
@@ -211,6 +220,22 @@ std::size_t read_expert_counters(std::uint64_t* rows, std::size_t n_rows_max) {
   return n_rows;
 }
 
+// What was fitted to the keys of models whose contexts are made from now on; empty: nothing was.
+bool use_keys(const char* path) {
+  const Result<void> used = use_profile(std::string(path));
+  if (!used) log_line(GGML_LOG_LEVEL_ERROR, used.error().message);
+  return used.has_value();
+}
+
+// Fits keys to all that is computed from now on. With an empty path that ends, the file is written,
+// and the number of layers fitted is returned; -1: it could not be.
+int fit_keys(const char* path) {
+  const Result<std::size_t> ended = end_fit_run();
+  if (!ended) log_line(GGML_LOG_LEVEL_ERROR, ended.error().message);
+  if (*path != '\0') start_fit_run(path);
+  return ended ? static_cast<int>(*ended) : -1;
+}
+
 void* reg_proc_address(ggml_backend_reg_t /*reg*/, const char* name) {
   const std::string_view wanted = name;
   if (wanted == "ggml_backend_set_n_threads") return reinterpret_cast<void*>(backend_set_n_threads);
@@ -222,6 +247,8 @@ void* reg_proc_address(ggml_backend_reg_t /*reg*/, const char* name) {
   }
   if (wanted == "ggml_turbo_stream_experts") return reinterpret_cast<void*>(stream_experts);
   if (wanted == "ggml_turbo_expert_counters") return reinterpret_cast<void*>(read_expert_counters);
+  if (wanted == "ggml_turbo_use_keys") return reinterpret_cast<void*>(use_keys);
+  if (wanted == "ggml_turbo_fit_keys") return reinterpret_cast<void*>(fit_keys);
   if (wanted == "ggml_turbo_open") return reinterpret_cast<void*>(open_device);
   if (wanted == "ggml_turbo_begin_packing") return reinterpret_cast<void*>(begin_packing);
   if (wanted == "ggml_turbo_begin_unpacking") return reinterpret_cast<void*>(begin_unpacking);
@@ -274,6 +301,9 @@ ggml_backend_reg_t init() {
   if (const char* experts = std::getenv("GGML_TURBO_EXPERTS"); experts != nullptr) {
     if (!stream_experts(experts)) return nullptr;
   }
+  if (const char* path = std::getenv("GGML_TURBO_FIT"); path != nullptr) (void)fit_keys(path);
+  // One that cannot be used is said, and keys are stored without it.
+  if (const char* path = std::getenv("GGML_TURBO_PROFILE"); path != nullptr) (void)use_keys(path);
   const char* scheme = std::getenv("GGML_TURBO_KV");
   if (scheme == nullptr || *scheme == '\0') scheme = expert_options().cache_bytes > 0 ? "f16" : "";
   if (*scheme == '\0') {

@@ -69,15 +69,18 @@ struct Workspace {
   Scratch<float> key_scales;
   Scratch<float> value_scales;
   Scratch<std::int8_t> query_digits;
+  Scratch<std::int8_t> rotated_digits;
   Scratch<std::uint8_t> weight_digits;
   Scratch<std::int32_t> products;
   Scratch<float> scores;
   Scratch<float> vectors;
+  Scratch<float> fitted_vectors;
   Scratch<float> outputs;
   Scratch<float> bias;
   Scratch<float> sums;
   Scratch<float> steps;
   Scratch<std::int32_t> offsets;
+  Scratch<std::int32_t> rotated_offsets;
 };
 
 Workspace& thread_workspace() {
@@ -99,6 +102,15 @@ struct Query {
   }
 };
 
+constexpr std::size_t kQueriesMax = std::max(kBlockQueries, kGroupMax);
+
+// Queries as the integers that keys are multiplied with.
+struct QueryDigits {
+  std::int8_t* digits = nullptr;    // [query][digit], digit_stride apart
+  std::int32_t* offsets = nullptr;  // [query][part]: keys are stored as level + 128
+  float factor[kQueriesMax];
+};
+
 struct Sides {
   CacheSide keys;
   CacheSide values;
@@ -106,8 +118,6 @@ struct Sides {
       : keys(task.keys, static_cast<int>(task.op->src[0]->ne[0]), precise),
         values(task.values, static_cast<int>(task.op->src[2]->ne[0]), precise) {}
 };
-
-constexpr std::size_t kQueriesMax = std::max(kBlockQueries, kGroupMax);
 
 class PieceAttention {
  public:
@@ -168,9 +178,14 @@ class PieceAttention {
     std::fill_n(outputs_, n_queries_ * value_dim, 0.0F);
     if (keys_.cache != nullptr) {
       // A run of queries may begin anywhere, and AMX reads on to the end of its sixteenth row.
-      const std::size_t n_rows = n_queries_ * 2 + kRowsPadding;
-      digits_ = space_.query_digits.get(n_rows * digit_stride_);
-      offsets_ = space_.offsets.get(n_queries_ * static_cast<std::size_t>(keys_.n_parts));
+      const std::size_t n_digits = (n_queries_ * 2 + kRowsPadding) * digit_stride_;
+      const std::size_t n_offsets = n_queries_ * static_cast<std::size_t>(keys_.n_parts);
+      own_digits_.digits = space_.query_digits.get(n_digits);
+      own_digits_.offsets = space_.offsets.get(n_offsets);
+      if (keys_.fit() != nullptr) {
+        rotated_digits_.digits = space_.rotated_digits.get(n_digits);
+        rotated_digits_.offsets = space_.rotated_offsets.get(n_offsets);
+      }
     }
     // Of keys, part after part; later of values.
     const std::size_t n_product_rows = padded(n_queries_ * 2, kRowsPadding);
@@ -184,6 +199,27 @@ class PieceAttention {
       const std::int64_t row = piece_.first_row + static_cast<std::int64_t>(i) / group;
       const std::int64_t head = piece_.kv_head * group + static_cast<std::int64_t>(i) % group;
       prepare(i, row, head);
+    }
+    if (keys_.cache != nullptr) prepare_digits();
+  }
+
+  // Codes of a fit are multiplied with queries in its basis, copies in 8 bits with rotated ones.
+  void prepare_digits() {
+    const auto key_dim = static_cast<std::size_t>(keys_.head_dim);
+    const std::span vectors(vectors_, n_queries_ * key_dim);
+    if (const KeyFit* fit = keys_.fit(); fit != nullptr) {
+      const std::span fitted(space_.fitted_vectors.get(vectors.size()), vectors.size());
+      fit->to_queries(piece_.kv_head, vectors, fitted);
+      for (std::size_t i = 0; i < n_queries_; ++i) {
+        make_digits(own_digits_, i, fitted.subspan(i * key_dim, key_dim));
+      }
+      if (own_cells_ == nullptr) return;  // nothing is read precisely
+    }
+    QueryDigits& digits = keys_.fit() == nullptr ? own_digits_ : rotated_digits_;
+    for (std::size_t i = 0; i < n_queries_; ++i) {
+      const std::span vector = vectors.subspan(i * key_dim, key_dim);
+      rotate_fast(keys_.cache->rotation(), vector);
+      make_digits(digits, i, vector);
     }
   }
 
@@ -210,8 +246,6 @@ class PieceAttention {
     for (std::size_t c = 0; const float centre : keys_.cache->centre(piece_.kv_head)) {
       centre_score_[i] += vector[c++] * centre;
     }
-    rotate_fast(keys_.cache->rotation(), vector);
-    make_digits(i, vector);
   }
 
   // Rows of a batch come stream after stream.
@@ -222,17 +256,17 @@ class PieceAttention {
   }
 
   // A query to integers: digits of 8 bits, with zeroes behind.
-  void make_digits(std::size_t i, std::span<const float> vector) {
+  void make_digits(QueryDigits& into, std::size_t i, std::span<const float> vector) {
     float peak = 0;
     for (const float value : vector) peak = std::max(peak, std::abs(value));
     const bool two = keys_.n_digits == 2;
     const float most = two ? kQueryMax2 : kQueryMax1;
-    factor_[i] = peak / most;
+    into.factor[i] = peak / most;
     const float per_step = peak > 0 && is_number_[i] ? most / peak : 0;
-    std::int8_t* high = digits_ + i * (two ? 2 : 1) * digit_stride_;
+    std::int8_t* high = into.digits + i * (two ? 2 : 1) * digit_stride_;
     std::int8_t* low = high + digit_stride_;
     std::memset(high, 0, digit_stride_ * (two ? 2 : 1));
-    std::int32_t* offsets = offsets_ + i * static_cast<std::size_t>(keys_.n_parts);
+    std::int32_t* offsets = into.offsets + i * static_cast<std::size_t>(keys_.n_parts);
     std::fill_n(offsets, keys_.n_parts, 0);
     const auto part_channels = static_cast<std::size_t>(keys_.part_channels);
     for (std::size_t c = 0; c < vector.size(); ++c) {
@@ -297,6 +331,7 @@ class PieceAttention {
   void use(const Sides& sides) {
     keys_ = sides.keys;
     values_ = sides.values;
+    digits_ = keys_.is_precise && keys_.cache->fit() != nullptr ? &rotated_digits_ : &own_digits_;
   }
 
   void look_at_runs(const Chunk& chunk) {
@@ -342,7 +377,7 @@ class PieceAttention {
             .tile_bytes = static_cast<std::size_t>(keys_.head_dim) * kTileTokens,
             .n_tiles = 0,
             .n_channels = keys_.channels_of_part(part),
-            .rows = digits_ + run.first * digits * digit_stride_ + first_channel,
+            .rows = digits_->digits + run.first * digits * digit_stride_ + first_channel,
             .row_stride = digit_stride_,
             .n_rows = static_cast<int>(run.n * digits),
             .dots = products_ + static_cast<std::size_t>(part) * product_stride_};
@@ -354,11 +389,11 @@ class PieceAttention {
     work.n_tiles = chunk.n_tiles();
     DotRows parts[n_scales(Side::kKey, 8, Rotation::kDimMax)];
     if (keys_.cache != nullptr) {
-      work.key_bits = keys_.bits;
+      work.key_form = keys_.key_form;
       work.key_dim = keys_.head_dim;
       work.key_codes = keys_.codes(chunk);
       work.key_bytes = space_.key_bytes.get(expanded_bytes(keys_.head_dim) + kReadPast);
-      key_bytes_ = keys_.bits == 8 ? work.key_codes : work.key_bytes;
+      key_bytes_ = work.key_form.is_expanded() ? work.key_codes : work.key_bytes;
       for (int part = 0; part < keys_.n_parts; ++part) parts[part] = dots_of(runs_[0], part);
       work.parts = parts;
       work.n_parts = keys_.n_parts;
@@ -413,10 +448,10 @@ class PieceAttention {
                  .n_key_digits = keys_.n_digits,
                  .n_key_parts = keys_.n_parts,
                  .key_scales = key_scales_,
-                 .offset = plain_keys
-                               ? nullptr
-                               : offsets_ + run.first * static_cast<std::size_t>(keys_.n_parts),
-                 .factor = factor_ + run.first,
+                 .offset = plain_keys ? nullptr
+                                      : digits_->offsets +
+                                            run.first * static_cast<std::size_t>(keys_.n_parts),
+                 .factor = digits_->factor + run.first,
                  .addend = centre_score_ + run.first,
                  .scores = scores_ + run.first * kChunkTokens,
                  .bias = bias_rows_ + run.first,
@@ -562,8 +597,9 @@ class PieceAttention {
   std::int8_t* value_bytes_ = nullptr;
   float* key_scales_ = nullptr;
   float* value_scales_ = nullptr;
-  std::int8_t* digits_ = nullptr;
-  std::int32_t* offsets_ = nullptr;
+  const QueryDigits* digits_ = &own_digits_;  // for what is being read
+  QueryDigits own_digits_;
+  QueryDigits rotated_digits_;
   std::int32_t* products_ = nullptr;
   float* vectors_ = nullptr;
   float* outputs_ = nullptr;
@@ -580,7 +616,6 @@ class PieceAttention {
   float rescale_[kQueriesMax];
   float slope_[kQueriesMax];
   float centre_score_[kQueriesMax];
-  float factor_[kQueriesMax];
   bool is_number_[kQueriesMax];
 };
 

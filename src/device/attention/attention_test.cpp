@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "device/attention/chunk_kernels.h"
+#include "device/codec/test_bases.h"
 #include "device/graph/binding.h"
 #include "device/kv_buffer/kv_buffer.h"
 #include "device/kv_buffer/precise_chunks.h"
@@ -43,6 +44,7 @@ struct Case {
   // their own, or, if not kept, as a state is restored. Each stream is 70 cells shorter.
   bool own_cells = false;
   bool keeps_prompt = true;
+  bool is_fitted = false;  // keys have a basis of their own
 
   [[nodiscard]] std::int64_t n_used() const { return n_cells - 8; }  // ends inside a tile
   [[nodiscard]] std::int64_t own_cell(std::int64_t stream, std::int64_t query) const {
@@ -112,7 +114,18 @@ class Attention : public testing::TestWithParam<Case> {
       const std::vector<std::int64_t> rows = rows_of(true);
       std::ranges::copy(rows, static_cast<std::int64_t*>(own_cells_->data));
     }
+    if (case_.is_fitted) {
+      const auto head_dim = static_cast<int>(case_.head_dim);
+      // As the rows that are written: alike in all directions.
+      ASSERT_TRUE(find_cache(keys_)->bind_compressed(
+          scheme_bits().keys, head_dim,
+          test_bases(static_cast<std::size_t>(case_.n_kv_heads), head_dim, 0)));
+    }
     ASSERT_TRUE(bind_attention(op_));
+  }
+
+  [[nodiscard]] Bits scheme_bits() const {
+    return parse_scheme(case_.scheme).value().bits_of_layer(0);
   }
 
   // The queries' own rows, stream after stream, or those before them.
@@ -296,7 +309,7 @@ class Attention : public testing::TestWithParam<Case> {
   // What is rounded beside the cache: the query, to a step of its peak (about 3), which moves a
   // score by `score_deviation`; and weights, to a step of the chunk's largest.
   double tolerance() const {
-    const Bits bits = parse_scheme(case_.scheme).value().bits_of_layer(0);
+    const Bits bits = scheme_bits();
     const double query_step = 3.0 / static_cast<double>(bits.keys == 8 ? kQueryMax2 : kQueryMax1);
     const double score_deviation = static_cast<double>(kScale) * query_step / std::sqrt(12.0) *
                                    std::sqrt(static_cast<double>(case_.head_dim));
@@ -393,6 +406,56 @@ INSTANTIATE_TEST_SUITE_P(
              .n_queries = 40,
              .n_streams = 2,
              .n_threads = 3}),
+    [](const testing::TestParamInfo<Case>& test) { return std::string(test.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Fitted, Attention,
+    testing::Values(Case{.name = "turbo4", .scheme = "turbo4", .is_fitted = true},
+                    Case{.name = "turbo3", .scheme = "turbo3", .head_dim = 128, .is_fitted = true},
+                    Case{.name = "head_48", .scheme = "turbo4", .head_dim = 48, .is_fitted = true},
+                    Case{.name = "head_80",
+                         .scheme = "turbo3",
+                         .head_dim = 80,
+                         .n_queries = 9,
+                         .is_fitted = true},
+                    Case{.name = "head_256",
+                         .scheme = "turbo4",
+                         .head_dim = 256,
+                         .n_queries = 9,
+                         .is_fitted = true},
+                    Case{.name = "one_kv_head",
+                         .scheme = "turbo4v0",
+                         .n_heads = 8,
+                         .n_kv_heads = 1,
+                         .n_threads = 2,
+                         .is_fitted = true},
+                    Case{.name = "sinks_and_softcap",
+                         .scheme = "turbo4",
+                         .n_queries = 5,
+                         .softcap = 5,
+                         .sinks = true,
+                         .is_fitted = true},
+                    Case{.name = "precise",
+                         .scheme = "turbo4",
+                         .n_cells = 330,
+                         .own_cells = true,
+                         .is_fitted = true},
+                    Case{.name = "precise_prefill",
+                         .scheme = "turbo3",
+                         .head_dim = 128,
+                         .n_queries = 70,
+                         .n_streams = 2,
+                         .n_threads = 3,
+                         .n_cells = 330,
+                         .own_cells = true,
+                         .is_fitted = true},
+                    Case{.name = "restored",
+                         .scheme = "turbo4",
+                         .n_queries = 70,
+                         .n_cells = 330,
+                         .own_cells = true,
+                         .keeps_prompt = false,
+                         .is_fitted = true}),
     [](const testing::TestParamInfo<Case>& test) { return std::string(test.param.name); });
 
 // Chunks end at cells 256 and 320; the last query's own cell is 321, of a second stream 251.

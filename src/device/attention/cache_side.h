@@ -33,6 +33,7 @@ struct CacheSide {
   int n_parts = 1;  // of a vector, with a scale each
   int part_channels = 0;
   int n_digits = 1;  // of what codes are multiplied with
+  KeyCodes key_form;
 
   CacheSide(CacheTensor* side, int dim, bool precise)
       : tensor(side),
@@ -45,12 +46,16 @@ struct CacheSide {
     n_parts = cache->shape().n_scales();
     part_channels = cache->shape().channels_per_scale();
     n_digits = cache->shape().bits == 8 ? 2 : 1;
+    key_form =
+        KeyCodes(is_precise ? one_class(8, head_dim) : cache->layout().classes(), fit() != nullptr);
   }
 
   [[nodiscard]] bool has(std::int64_t stream, int chunk) const {
     return !is_precise || cache->precise(stream, chunk).tiles != nullptr;
   }
 
+  // What keys are coded with beside their levels; null: they are rotated.
+  [[nodiscard]] const KeyFit* fit() const { return is_precise ? nullptr : cache->fit(); }
   [[nodiscard]] int channels_of_part(int part) const {
     return std::min(part_channels, head_dim - part * part_channels);
   }

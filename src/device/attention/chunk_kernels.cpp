@@ -46,18 +46,26 @@ HWY_INLINE auto broadcast_quad(const void* four_bytes) {
 
 // --- expansion
 
+// What is the same for every tile of a side.
+struct Expansion {
+  std::size_t n_channels;
+  const std::int8_t* levels;  // 16 of them; not used at 8 bits
+  std::size_t ahead;          // to the same tile of the next chunk
+};
+
 // Calls store(quad, bytes) for each group of four positions of a tile: levels, with the bits `flip`
 // flipped (128 makes them level + 128).
 template <int kBits, class Store>
-HWY_INLINE void expand_tile(std::uint8_t flip, const std::uint8_t* HWY_RESTRICT codes,
-                            std::size_t head_dim, std::size_t slot, const Store& store) {
+HWY_INLINE void expand_tile(const Expansion& how, std::uint8_t flip,
+                            const std::uint8_t* HWY_RESTRICT codes, std::size_t slot,
+                            const Store& store) {
   const Bytes db;
   const hn::Repartition<std::uint16_t, Bytes> dh;
-  const std::size_t ahead =
-      kChunkTiles * tile_code_bytes(kBits, static_cast<int>(head_dim));  // the next chunk
+  const std::size_t head_dim = how.n_channels;
+  const std::size_t ahead = how.ahead;
   auto table = hn::Zero(db);
   if constexpr (kBits != 8) {
-    const auto* levels = reinterpret_cast<const std::uint8_t*>(lookup_table(kBits).data());
+    const auto* levels = reinterpret_cast<const std::uint8_t*>(how.levels);
     table = hn::Xor(hn::LoadDup128(db, levels), hn::Set(db, flip));
   }
   if constexpr (kBits == 8) {
@@ -103,46 +111,61 @@ HWY_INLINE void expand_tile(std::uint8_t flip, const std::uint8_t* HWY_RESTRICT 
 }
 
 template <int kBits>
-void expand_keys_of(std::size_t head_dim, const std::uint8_t* HWY_RESTRICT codes,
+void expand_keys_of(const Expansion& how, const std::uint8_t* HWY_RESTRICT codes,
                     std::uint8_t* HWY_RESTRICT bytes) {
   for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
-    expand_tile<kBits>(128, codes, head_dim, slot, [&](std::size_t quad, auto values) HWY_ATTR {
+    expand_tile<kBits>(how, 128, codes, slot, [&](std::size_t quad, auto values) HWY_ATTR {
       hn::StoreU(values, Bytes(), bytes + quad * kGroupBytes + slot * 4);
     });
   }
 }
 
 template <int kBits>
-void expand_values_of(std::size_t head_dim, const std::uint8_t* HWY_RESTRICT codes,
+void expand_values_of(const Expansion& how, const std::uint8_t* HWY_RESTRICT codes,
                       std::size_t tile, std::int8_t* HWY_RESTRICT bytes) {
   // Four quads are the tokens of 16 channels; the chunk's other tiles come between.
   auto* HWY_RESTRICT to = reinterpret_cast<std::uint8_t*>(bytes) + tile * 4 * kGroupBytes;
   for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
-    expand_tile<kBits>(0, codes, head_dim, slot, [&](std::size_t quad, auto values) HWY_ATTR {
+    expand_tile<kBits>(how, 0, codes, slot, [&](std::size_t quad, auto values) HWY_ATTR {
       const std::size_t place = quad / 4 * 4 * kChunkTiles + quad % 4;
       hn::StoreU(values, Bytes(), to + place * kGroupBytes + slot * 4);
     });
   }
 }
 
-void ExpandKeys(int bits, int head_dim, const std::uint8_t* codes, std::uint8_t* bytes) {
-  const auto d = static_cast<std::size_t>(head_dim);
-  switch (bits) {
-    case 2: expand_keys_of<2>(d, codes, bytes); break;
-    case 3: expand_keys_of<3>(d, codes, bytes); break;
-    case 4: expand_keys_of<4>(d, codes, bytes); break;
-    default: std::memcpy(bytes, codes, d * kSlots); break;  // they are level + 128
+// Expands one class and goes on to the next.
+template <int kBits>
+HWY_INLINE void expand_class(const Expansion& how, const std::uint8_t*& codes,
+                             std::uint8_t*& bytes) {
+  expand_keys_of<kBits>(how, codes, bytes);
+  codes += tile_code_bytes(kBits, static_cast<int>(how.n_channels));
+  bytes += how.n_channels * kSlots;
+}
+
+void ExpandKeys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes) {
+  Expansion how{.n_channels = 0, .levels = nullptr, .ahead = kChunkTiles * form.tile_bytes};
+  for (const auto [bits, n_channels] : form.classes) {
+    how.n_channels = static_cast<std::size_t>(n_channels);
+    if (bits != 8) how.levels = (form.is_fitted ? fitted_table(bits) : lookup_table(bits)).data();
+    switch (bits) {
+      case 2: expand_class<2>(how, codes, bytes); break;
+      case 3: expand_class<3>(how, codes, bytes); break;
+      case 4: expand_class<4>(how, codes, bytes); break;
+      default: expand_class<8>(how, codes, bytes); break;
+    }
   }
 }
 
 void ExpandValues(int bits, int head_dim, const std::uint8_t* codes, int tile, std::int8_t* bytes) {
-  const auto d = static_cast<std::size_t>(head_dim);
+  const Expansion how{.n_channels = static_cast<std::size_t>(head_dim),
+                      .levels = bits == 8 ? nullptr : lookup_table(bits).data(),
+                      .ahead = kChunkTiles * tile_code_bytes(bits, head_dim)};
   const auto t = static_cast<std::size_t>(tile);
   switch (bits) {
-    case 2: expand_values_of<2>(d, codes, t, bytes); break;
-    case 3: expand_values_of<3>(d, codes, t, bytes); break;
-    case 4: expand_values_of<4>(d, codes, t, bytes); break;
-    default: expand_values_of<8>(d, codes, t, bytes); break;
+    case 2: expand_values_of<2>(how, codes, t, bytes); break;
+    case 3: expand_values_of<3>(how, codes, t, bytes); break;
+    case 4: expand_values_of<4>(how, codes, t, bytes); break;
+    default: expand_values_of<8>(how, codes, t, bytes); break;
   }
 }
 
@@ -204,18 +227,19 @@ void DotRowsKernel(const DotRows& work) {
 }
 
 void ScanChunkKernel(const ScanChunk& work) {
-  const std::size_t key_tile = tile_code_bytes(work.key_bits, work.key_dim);
+  const std::size_t key_tile = work.key_form.tile_bytes;
+  const bool is_expanded = work.key_form.is_expanded();
   const std::size_t value_tile = tile_code_bytes(work.value_bits, work.value_dim);
   for (std::size_t tile = 0; tile < static_cast<std::size_t>(work.n_tiles); ++tile) {
-    if (work.key_bits != 0) {
-      if (work.key_bits != 8) {
-        ExpandKeys(work.key_bits, work.key_dim, work.key_codes + tile * key_tile,
+    if (work.key_codes != nullptr) {
+      if (!is_expanded) {
+        ExpandKeys(work.key_form, work.key_codes + tile * key_tile,
                    work.key_bytes + tile * static_cast<std::size_t>(work.key_dim) * kSlots);
       }
       for (int part = 0; part < work.n_parts; ++part) {
         DotRows dots = work.parts[part];
         dots.keys += tile * dots.tile_bytes;
-        if (work.key_bits == 8) {  // nothing was expanded
+        if (is_expanded) {
           for (int line = 0; line < dots.n_channels / 4; ++line) {
             ask_for(dots.keys + static_cast<std::size_t>(line) * kGroupBytes +
                     kChunkTiles * key_tile);
@@ -534,8 +558,8 @@ HWY_EXPORT(AddMixesKernel);
 HWY_EXPORT(ScorePlain);
 HWY_EXPORT(AddPlain);
 
-void expand_keys(int bits, int head_dim, const std::uint8_t* codes, std::uint8_t* bytes) {
-  HWY_DYNAMIC_DISPATCH(ExpandKeys)(bits, head_dim, codes, bytes);
+void expand_keys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes) {
+  HWY_DYNAMIC_DISPATCH(ExpandKeys)(form, codes, bytes);
 }
 void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile,
                    std::int8_t* bytes) {

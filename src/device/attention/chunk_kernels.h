@@ -35,8 +35,21 @@ constexpr std::size_t expanded_bytes(int head_dim) {
 }
 inline constexpr std::size_t kReadPast = 1024;
 
+// How keys are coded: classes of channels, and whose levels.
+struct KeyCodes {
+  KeyCodes() = default;
+  KeyCodes(const ChannelClasses& its_classes, bool fitted)
+      : classes(its_classes), is_fitted(fitted), tile_bytes(tile_code_bytes(its_classes)) {}
+
+  ChannelClasses classes;
+  bool is_fitted = false;
+  std::size_t tile_bytes = 0;
+  // Codes of 8 bits are what expansion would give.
+  [[nodiscard]] bool is_expanded() const { return classes.n == 1 && classes.all[0].bits == 8; }
+};
+
 // One tile of keys: level + 128 as unsigned bytes, [channel / 4][token][channel % 4].
-void expand_keys(int bits, int head_dim, const std::uint8_t* codes, std::uint8_t* bytes);
+void expand_keys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes);
 // One tile of values into its place in the chunk: level as signed bytes,
 // [channel / 16][tile][token / 4][channel % 16][token % 4].
 void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile, std::int8_t* bytes);
@@ -59,11 +72,11 @@ void dot_rows(const DotRows& work);
 // closely enough to run at the same time. One DotRows for each part of a key with its own scale.
 struct ScanChunk {
   int n_tiles;
-  int key_bits;  // 0: keys are plain, there is nothing to do with them
+  KeyCodes key_form;
   int key_dim;
-  const std::uint8_t* key_codes;
-  std::uint8_t* key_bytes;  // not used at 8 bits: codes are what expansion would give
-  const DotRows* parts;     // their `keys` points into key_bytes, or into key_codes at 8 bits
+  const std::uint8_t* key_codes;  // null: keys are plain, there is nothing to do with them
+  std::uint8_t* key_bytes;        // not used where codes are expanded already
+  const DotRows* parts;           // their `keys` points into key_bytes, or then into key_codes
   int n_parts;
   void (*dot)(const DotRows&);
   int value_bits;  // 0: plain

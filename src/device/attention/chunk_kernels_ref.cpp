@@ -7,18 +7,23 @@
 namespace slipstream::turbo::ref {
 namespace {
 
-int level_of(int bits, std::uint8_t code) {
-  return bits == 8 ? code - 128 : centroids_i8(bits)[code];
+int level_of(int bits, bool is_fitted, std::uint8_t code) {
+  if (bits == 8) return code - 128;
+  return is_fitted ? fitted_i8(bits)[code] : centroids_i8(bits)[code];
 }
 
 // Calls store(token, channel, level) for everything in a tile.
-void for_every_level(Side side, int bits, int head_dim, const std::uint8_t* codes, auto store) {
-  const TileLayout layout(side, bits, head_dim);
-  std::vector<std::uint8_t> token_codes(static_cast<std::size_t>(head_dim));
+void for_every_level(Side side, const KeyCodes& form, const std::uint8_t* codes, auto store) {
+  const TileLayout layout(side, form.classes);
+  std::vector<std::uint8_t> token_codes(static_cast<std::size_t>(layout.head_dim()));
   for (int token = 0; token < kTileTokens; ++token) {
     layout.get(std::span(codes, layout.code_bytes()), token, token_codes);
-    for (int channel = 0; channel < head_dim; ++channel) {
-      store(token, channel, level_of(bits, token_codes[static_cast<std::size_t>(channel)]));
+    int channel = 0;
+    for (const auto [bits, n_channels] : form.classes) {
+      for (const int end = channel + n_channels; channel < end; ++channel) {
+        store(token, channel,
+              level_of(bits, form.is_fitted, token_codes[static_cast<std::size_t>(channel)]));
+      }
     }
   }
 }
@@ -35,17 +40,18 @@ std::size_t value_place(int tile, int token, int channel) {
 
 }  // namespace
 
-void expand_keys(int bits, int head_dim, const std::uint8_t* codes, std::uint8_t* bytes) {
-  for_every_level(Side::kKey, bits, head_dim, codes, [&](int token, int channel, int level) {
+void expand_keys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes) {
+  for_every_level(Side::kKey, form, codes, [&](int token, int channel, int level) {
     bytes[key_place(0, token, channel, 0)] = static_cast<std::uint8_t>(level + 128);
   });
 }
 
 void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile,
                    std::int8_t* bytes) {
-  for_every_level(Side::kValue, bits, head_dim, codes, [&](int token, int channel, int level) {
-    bytes[value_place(tile, token, channel)] = static_cast<std::int8_t>(level);
-  });
+  for_every_level(Side::kValue, KeyCodes(one_class(bits, head_dim), false), codes,
+                  [&](int token, int channel, int level) {
+                    bytes[value_place(tile, token, channel)] = static_cast<std::int8_t>(level);
+                  });
 }
 
 void dot_rows(const DotRows& work) {

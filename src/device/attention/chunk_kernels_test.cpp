@@ -14,6 +14,7 @@
 #include "device/attention/amx.h"
 #include "device/attention/chunk_kernels_ref.h"
 #include "device/codec/f16.h"
+#include "device/codec/test_bases.h"
 #include "device/kernel_test_support.h"
 
 namespace slipstream::turbo {
@@ -36,10 +37,11 @@ TEST_P(Expand, AsTheReferenceDoes) {
 
   Guarded<std::uint8_t> keys(expanded_bytes(head_dim) / kChunkTiles);
   std::vector<std::uint8_t> expected_keys(keys.span().size());
-  ref::expand_keys(bits, head_dim, codes.data(), expected_keys.data());
+  const KeyCodes form(one_class(bits, head_dim), false);
+  ref::expand_keys(form, codes.data(), expected_keys.data());
   on_every_target([&] {
     std::ranges::fill(keys.span(), std::uint8_t{0});
-    expand_keys(bits, head_dim, codes.data(), keys.data());
+    expand_keys(form, codes.data(), keys.data());
     EXPECT_TRUE(std::ranges::equal(keys.span(), expected_keys));
   });
 
@@ -58,6 +60,24 @@ TEST_P(Expand, AsTheReferenceDoes) {
 INSTANTIATE_TEST_SUITE_P(All, Expand,
                          testing::Combine(testing::Values(2, 3, 4, 8),
                                           testing::Values(16, 64, 80, 96, 128, 192, 256)));
+
+TEST(ExpandFitted, AsTheReferenceDoes) {
+  std::mt19937 random(4);
+  for (const ChannelClasses& classes : all_fitted_layouts()) {
+    const KeyCodes form(classes, true);
+    const int head_dim = TileLayout(Side::kKey, classes).head_dim();
+    Guarded<std::uint8_t> codes(tile_code_bytes(classes));
+    fill_random(random, codes.span());
+    Guarded<std::uint8_t> keys(expanded_bytes(head_dim) / kChunkTiles);
+    std::vector<std::uint8_t> expected(keys.span().size());
+    ref::expand_keys(form, codes.data(), expected.data());
+    on_every_target([&] {
+      std::ranges::fill(keys.span(), std::uint8_t{0});
+      expand_keys(form, codes.data(), keys.data());
+      EXPECT_TRUE(std::ranges::equal(keys.span(), expected)) << head_dim;
+    });
+  }
+}
 
 struct ProductCase {
   int n_rows;

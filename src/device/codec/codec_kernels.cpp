@@ -99,6 +99,53 @@ void RotateBack(const Rotation& rotation, float* x) {
   flip_signs(rotation, x);
 }
 
+// y = matrix x for kVectors vectors and kBlocks registers of rows at once: so many sums that none
+// waits for the product before, and that a number once loaded serves several of them.
+template <std::size_t kVectors, std::size_t kBlocks>
+HWY_INLINE void multiply_panel(const float* HWY_RESTRICT columns, std::size_t dim,
+                               const float* HWY_RESTRICT x, float* HWY_RESTRICT y) {
+  const Floats df;
+  hn::Vec<Floats> sums[kVectors][kBlocks];
+  for (auto& vector : sums) {
+    for (auto& sum : vector) sum = hn::Zero(df);
+  }
+  for (std::size_t column = 0; column < dim; ++column) {
+    hn::Vec<Floats> rows[kBlocks];
+    for (std::size_t b = 0; b < kBlocks; ++b) {
+      rows[b] = hn::LoadU(df, columns + column * dim + b * hn::Lanes(df));
+    }
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const auto number = hn::Set(df, x[v * dim + column]);
+      for (std::size_t b = 0; b < kBlocks; ++b) {
+        sums[v][b] = hn::MulAdd(rows[b], number, sums[v][b]);
+      }
+    }
+  }
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    for (std::size_t b = 0; b < kBlocks; ++b) {
+      hn::StoreU(sums[v][b], df, y + v * dim + b * hn::Lanes(df));
+    }
+  }
+}
+
+template <std::size_t kVectors, std::size_t kBlocks>
+HWY_INLINE void multiply_some(const float* columns, std::size_t dim, const float* x, float* y) {
+  const std::size_t lanes = hn::Lanes(Floats());
+  std::size_t row = 0;
+  for (; row + kBlocks * lanes <= dim; row += kBlocks * lanes) {
+    multiply_panel<kVectors, kBlocks>(columns + row, dim, x, y + row);
+  }
+  for (; row < dim; row += lanes) multiply_panel<kVectors, 1>(columns + row, dim, x, y + row);
+}
+
+void Multiply(const float* columns, std::size_t dim, const float* x, std::size_t n, float* y) {
+  constexpr std::size_t kAtOnce = HWY_MAX_BYTES >= 64 ? 4 : 2;
+  for (; n >= kAtOnce; n -= kAtOnce, x += kAtOnce * dim, y += kAtOnce * dim) {
+    multiply_some<kAtOnce, 4>(columns, dim, x, y);
+  }
+  for (; n > 0; --n, x += dim, y += dim) multiply_some<1, 8>(columns, dim, x, y);
+}
+
 // --- encoding
 
 template <class V>
@@ -171,6 +218,68 @@ void QuantiseLinear(const float* HWY_RESTRICT x, std::size_t n, float scale,
     const auto code = hn::Add(hn::NearestInt(clamped), hn::Set(dw, 128));
     hn::StoreU(hn::DemoteTo(dn, code), dn, codes + i);
   }
+}
+
+// The levels that codes of z would have, as floats.
+template <int kBits, class V>
+HWY_INLINE V fitted_levels(V z, float scale) {
+  const Floats df;
+  if constexpr (kBits == 8) {
+    const auto steps = hn::Round(hn::Div(z, hn::Set(df, scale)));
+    return hn::Clamp(steps, hn::Set(df, -127.0F), hn::Set(df, 127.0F));
+  } else {
+    const float* HWY_RESTRICT borders = thresholds(kBits).data();
+    const std::int8_t* HWY_RESTRICT levels = fitted_i8(kBits).data();
+    const auto y = hn::Mul(z, hn::Set(df, 1 / (kFittedUnit * scale)));
+    auto level = hn::Set(df, static_cast<float>(levels[0]));
+    for (int k = 0; k < (1 << kBits) - 1; ++k) {
+      const auto rise = hn::Set(df, static_cast<float>(levels[k + 1] - levels[k]));
+      level = hn::Add(level, hn::IfThenElseZero(hn::Le(hn::Set(df, borders[k]), y), rise));
+    }
+    return level;
+  }
+}
+
+template <int kBits>
+HWY_INLINE double class_error(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT z,
+                              std::size_t n, float scale) {
+  const Floats df;
+  const hn::Half<Floats> dhalf;
+  const hn::Repartition<double, Floats> dd;
+  auto low = hn::Zero(dd);
+  auto high = hn::Zero(dd);
+  for (std::size_t i = 0; i < n; i += hn::Lanes(df)) {
+    // Classes are multiples of 8: the upper half of a register of 16 may be the next one's.
+    const auto is_own = hn::FirstN(df, n - i);
+    const auto value = hn::IfThenElseZero(is_own, finite_or_zero(hn::LoadU(df, z + i)));
+    const auto weight = hn::IfThenElseZero(is_own, hn::LoadU(df, weights + i));
+    const auto level = fitted_levels<kBits>(value, scale);
+    const auto error = hn::Sub(value, hn::Mul(hn::Set(df, scale), level));
+    const auto low_error = hn::PromoteTo(dd, hn::LowerHalf(dhalf, error));
+    const auto high_error = hn::PromoteTo(dd, hn::UpperHalf(dhalf, error));
+    low = hn::MulAdd(hn::PromoteTo(dd, hn::LowerHalf(dhalf, weight)), hn::Mul(low_error, low_error),
+                     low);
+    high = hn::MulAdd(hn::PromoteTo(dd, hn::UpperHalf(dhalf, weight)),
+                      hn::Mul(high_error, high_error), high);
+  }
+  return hn::ReduceSum(dd, hn::Add(low, high));
+}
+
+double FittedError(const ChannelClasses& classes, const float* weights, const float* z,
+                   float scale) {
+  double sum = 0;
+  for (const auto [bits, n_channels] : classes) {
+    const auto n = static_cast<std::size_t>(n_channels);
+    switch (bits) {
+      case 2: sum += class_error<2>(weights, z, n, scale); break;
+      case 3: sum += class_error<3>(weights, z, n, scale); break;
+      case 4: sum += class_error<4>(weights, z, n, scale); break;
+      default: sum += class_error<8>(weights, z, n, scale); break;
+    }
+    z += n;
+    weights += n;
+  }
+  return sum;
 }
 
 // --- into the tile and out of it
@@ -291,12 +400,33 @@ HWY_INLINE void get_key(int bits, const std::uint8_t* words, std::uint8_t* codes
   }
 }
 
-void Put(Side side, int bits, std::uint8_t* tile, std::size_t token, const std::uint8_t* codes,
-         std::size_t n) {
-  if (side == Side::kKey) {
-    put_key<kTileStride>(bits, tile + token * 4, codes, n);
-    return;
+template <typename Bytes>
+Bytes* next_class(Bytes* tile, const ChannelClass& one) {
+  return tile + tile_code_bytes(one.bits, one.n_channels);
+}
+
+void PutKey(const ChannelClasses& classes, std::uint8_t* tile, std::size_t token,
+            const std::uint8_t* codes) {
+  for (const ChannelClass& one : classes) {
+    put_key<kTileStride>(one.bits, tile + token * 4, codes,
+                         static_cast<std::size_t>(one.n_channels));
+    tile = next_class(tile, one);
+    codes += one.n_channels;
   }
+}
+
+void GetKey(const ChannelClasses& classes, const std::uint8_t* tile, std::size_t token,
+            std::uint8_t* codes) {
+  for (const ChannelClass& one : classes) {
+    get_key<kTileStride>(one.bits, tile + token * 4, codes,
+                         static_cast<std::size_t>(one.n_channels));
+    tile = next_class(tile, one);
+    codes += one.n_channels;
+  }
+}
+
+void PutValue(int bits, std::uint8_t* tile, std::size_t token, const std::uint8_t* codes,
+              std::size_t n) {
   std::uint8_t* high = tile + plane_bytes(2, static_cast<int>(n));  // of three bits
   switch (bits) {
     case 2: put_value_plane<2>(tile, token, codes, n, 0); break;
@@ -309,12 +439,8 @@ void Put(Side side, int bits, std::uint8_t* tile, std::size_t token, const std::
   }
 }
 
-void Get(Side side, int bits, const std::uint8_t* tile, std::size_t token, std::uint8_t* codes,
-         std::size_t n) {
-  if (side == Side::kKey) {
-    get_key<kTileStride>(bits, tile + token * 4, codes, n);
-    return;
-  }
+void GetValue(int bits, const std::uint8_t* tile, std::size_t token, std::uint8_t* codes,
+              std::size_t n) {
   const std::uint8_t* high = tile + plane_bytes(2, static_cast<int>(n));  // of three bits
   switch (bits) {
     case 2: get_value_plane<2>(tile, token, codes, n, 0); break;
@@ -328,32 +454,32 @@ void Get(Side side, int bits, const std::uint8_t* tile, std::size_t token, std::
 }
 
 // A key's words are copied as they are; a value becomes codes and then a key.
-void Take(Side side, int bits, const std::uint8_t* HWY_RESTRICT tile, std::size_t token,
-          std::uint8_t* HWY_RESTRICT packed, std::size_t n) {
-  if (side == Side::kValue) {
-    std::uint8_t codes[Rotation::kDimMax];
-    Get(side, bits, tile, token, codes, n);
-    put_key<kPackedStride>(bits, packed, codes, n);
-    return;
-  }
-  const std::size_t n_words = tile_code_bytes(bits, static_cast<int>(n)) / kTileStride;
+void TakeKey(const std::uint8_t* HWY_RESTRICT tile, std::size_t token,
+             std::uint8_t* HWY_RESTRICT packed, std::size_t n_words) {
   for (std::size_t i = 0; i < n_words; ++i) {
     std::memcpy(packed + i * kPackedStride, tile + i * kTileStride + token * 4, kPackedStride);
   }
 }
 
-void Place(Side side, int bits, std::uint8_t* HWY_RESTRICT tile, std::size_t token,
-           const std::uint8_t* HWY_RESTRICT packed, std::size_t n) {
-  if (side == Side::kValue) {
-    std::uint8_t codes[Rotation::kDimMax];
-    get_key<kPackedStride>(bits, packed, codes, n);
-    Put(side, bits, tile, token, codes, n);
-    return;
-  }
-  const std::size_t n_words = tile_code_bytes(bits, static_cast<int>(n)) / kTileStride;
+void PlaceKey(std::uint8_t* HWY_RESTRICT tile, std::size_t token,
+              const std::uint8_t* HWY_RESTRICT packed, std::size_t n_words) {
   for (std::size_t i = 0; i < n_words; ++i) {
     std::memcpy(tile + i * kTileStride + token * 4, packed + i * kPackedStride, kPackedStride);
   }
+}
+
+void TakeValue(int bits, const std::uint8_t* tile, std::size_t token, std::uint8_t* packed,
+               std::size_t n) {
+  std::uint8_t codes[Rotation::kDimMax];
+  GetValue(bits, tile, token, codes, n);
+  put_key<kPackedStride>(bits, packed, codes, n);
+}
+
+void PlaceValue(int bits, std::uint8_t* tile, std::size_t token, const std::uint8_t* packed,
+                std::size_t n) {
+  std::uint8_t codes[Rotation::kDimMax];
+  get_key<kPackedStride>(bits, packed, codes, n);
+  PutValue(bits, tile, token, codes, n);
 }
 
 // NOLINTEND(misc-use-internal-linkage)
@@ -369,10 +495,16 @@ HWY_EXPORT(Measure);
 HWY_EXPORT(Quantise);
 HWY_EXPORT(SumOfSquares);
 HWY_EXPORT(QuantiseLinear);
-HWY_EXPORT(Put);
-HWY_EXPORT(Get);
-HWY_EXPORT(Take);
-HWY_EXPORT(Place);
+HWY_EXPORT(FittedError);
+HWY_EXPORT(Multiply);
+HWY_EXPORT(PutKey);
+HWY_EXPORT(GetKey);
+HWY_EXPORT(TakeKey);
+HWY_EXPORT(PlaceKey);
+HWY_EXPORT(PutValue);
+HWY_EXPORT(GetValue);
+HWY_EXPORT(TakeValue);
+HWY_EXPORT(PlaceValue);
 
 void rotate_fast(const Rotation& rotation, std::span<float> x) {
   HWY_DYNAMIC_DISPATCH(Rotate)(rotation, x.data());
@@ -382,53 +514,91 @@ void rotate_back_fast(const Rotation& rotation, std::span<float> x) {
   HWY_DYNAMIC_DISPATCH(RotateBack)(rotation, x.data());
 }
 
+void multiply_fast(std::span<const float> columns, std::size_t dim, std::span<const float> x,
+                   std::span<float> y) {
+  HWY_DYNAMIC_DISPATCH(Multiply)(columns.data(), dim, x.data(), x.size() / dim, y.data());
+}
+
+namespace {
+
+constexpr EncodeSteps kFastSteps{
+    .measure =
+        [](std::span<const float> x) { return HWY_DYNAMIC_DISPATCH(Measure)(x.data(), x.size()); },
+    .quantise =
+        [](int n_bits, std::span<const float> x, float gain, std::span<std::uint8_t> out) {
+          HWY_DYNAMIC_DISPATCH(Quantise)(n_bits, x.data(), x.size(), gain, out.data());
+        },
+    .sum_of_squares =
+        [](int n_bits, std::span<const std::uint8_t> in) {
+          return HWY_DYNAMIC_DISPATCH(SumOfSquares)(n_bits, in.data(), in.size());
+        },
+    .quantise_linear =
+        [](std::span<const float> x, float scale, std::span<std::uint8_t> out) {
+          HWY_DYNAMIC_DISPATCH(QuantiseLinear)(x.data(), x.size(), scale, out.data());
+        },
+    .fitted_error =
+        [](const ChannelClasses& classes, std::span<const float> weights, std::span<const float> z,
+           float scale) {
+          return HWY_DYNAMIC_DISPATCH(FittedError)(classes, weights.data(), z.data(), scale);
+        }};
+
+}  // namespace
+
 std::uint16_t encode_fast(int bits, std::span<const float> rotated, std::span<std::uint8_t> codes) {
-  const EncodeSteps steps{
-      .measure =
-          [](std::span<const float> x) {
-            return HWY_DYNAMIC_DISPATCH(Measure)(x.data(), x.size());
-          },
-      .quantise =
-          [](int n_bits, std::span<const float> x, float gain, std::span<std::uint8_t> out) {
-            HWY_DYNAMIC_DISPATCH(Quantise)(n_bits, x.data(), x.size(), gain, out.data());
-          },
-      .sum_of_squares =
-          [](int n_bits, std::span<const std::uint8_t> in) {
-            return HWY_DYNAMIC_DISPATCH(SumOfSquares)(n_bits, in.data(), in.size());
-          },
-      .quantise_linear =
-          [](std::span<const float> x, float scale, std::span<std::uint8_t> out) {
-            HWY_DYNAMIC_DISPATCH(QuantiseLinear)(x.data(), x.size(), scale, out.data());
-          }};
-  return encode_with(steps, bits, rotated, codes);
+  return encode_with(kFastSteps, bits, rotated, codes);
+}
+
+// Kernels go on to the end of a register, which may be in the next class: that one is encoded after
+// it, and the last one ends with a register.
+std::uint16_t encode_fitted_fast(const ChannelClasses& classes, std::span<const float> weights,
+                                 std::span<const float> z, std::span<std::uint8_t> codes) {
+  return encode_fitted_with(kFastSteps, classes, weights, z, codes);
 }
 
 void put_fast(const TileLayout& layout, std::span<std::uint8_t> tile, int token,
               std::span<const std::uint8_t> codes) {
-  HWY_DYNAMIC_DISPATCH(Put)
-  (layout.side(), layout.bits(), tile.data(), static_cast<std::size_t>(token), codes.data(),
-   codes.size());
+  const auto t = static_cast<std::size_t>(token);
+  if (layout.side() == Side::kKey) {
+    HWY_DYNAMIC_DISPATCH(PutKey)(layout.classes(), tile.data(), t, codes.data());
+  } else {
+    HWY_DYNAMIC_DISPATCH(PutValue)
+    (layout.classes().all[0].bits, tile.data(), t, codes.data(), codes.size());
+  }
 }
 
 void get_fast(const TileLayout& layout, std::span<const std::uint8_t> tile, int token,
               std::span<std::uint8_t> codes) {
-  HWY_DYNAMIC_DISPATCH(Get)
-  (layout.side(), layout.bits(), tile.data(), static_cast<std::size_t>(token), codes.data(),
-   codes.size());
+  const auto t = static_cast<std::size_t>(token);
+  if (layout.side() == Side::kKey) {
+    HWY_DYNAMIC_DISPATCH(GetKey)(layout.classes(), tile.data(), t, codes.data());
+  } else {
+    HWY_DYNAMIC_DISPATCH(GetValue)
+    (layout.classes().all[0].bits, tile.data(), t, codes.data(), codes.size());
+  }
 }
 
 void take_fast(const TileLayout& layout, std::span<const std::uint8_t> tile, int token,
                std::span<std::uint8_t> packed) {
-  HWY_DYNAMIC_DISPATCH(Take)
-  (layout.side(), layout.bits(), tile.data(), static_cast<std::size_t>(token), packed.data(),
-   static_cast<std::size_t>(layout.head_dim()));
+  const auto t = static_cast<std::size_t>(token);
+  if (layout.side() == Side::kKey) {
+    HWY_DYNAMIC_DISPATCH(TakeKey)(tile.data(), t, packed.data(), packed.size() / 4);
+  } else {
+    HWY_DYNAMIC_DISPATCH(TakeValue)
+    (layout.classes().all[0].bits, tile.data(), t, packed.data(),
+     static_cast<std::size_t>(layout.head_dim()));
+  }
 }
 
 void place_fast(const TileLayout& layout, std::span<std::uint8_t> tile, int token,
                 std::span<const std::uint8_t> packed) {
-  HWY_DYNAMIC_DISPATCH(Place)
-  (layout.side(), layout.bits(), tile.data(), static_cast<std::size_t>(token), packed.data(),
-   static_cast<std::size_t>(layout.head_dim()));
+  const auto t = static_cast<std::size_t>(token);
+  if (layout.side() == Side::kKey) {
+    HWY_DYNAMIC_DISPATCH(PlaceKey)(tile.data(), t, packed.data(), packed.size() / 4);
+  } else {
+    HWY_DYNAMIC_DISPATCH(PlaceValue)
+    (layout.classes().all[0].bits, tile.data(), t, packed.data(),
+     static_cast<std::size_t>(layout.head_dim()));
+  }
 }
 
 }  // namespace slipstream::turbo

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "device/codec/test_bases.h"
 #include "device/codec/vector_codec.h"
 #include "device/kernel_test_support.h"
 
@@ -86,37 +87,73 @@ TEST(CodecKernels, EncodeAsTheReferenceDoes) {
   }
 }
 
-TEST(CodecKernels, PutAsTheReferenceDoes) {
-  std::mt19937 random(9);
-  for (const Side side : {Side::kKey, Side::kValue}) {
-    for (const int bits : {2, 3, 4, 8}) {
-      for (const int dim : {16, 64, 80, 96, 128, 256}) {
-        const TileLayout layout(side, bits, dim);
-        Guarded<std::uint8_t> tile(layout.code_bytes());
-        std::vector<std::uint8_t> expected(layout.code_bytes(), 0xa5);
-        std::vector<std::uint8_t> codes(static_cast<std::size_t>(dim));
-        on_every_target([&] {
-          std::ranges::fill(expected, std::uint8_t{0xa5});
-          std::ranges::fill(tile.span(), std::uint8_t{0xa5});
-          for (const int token : {3, 0, 15, 7, 3, 8}) {
-            for (std::uint8_t& code : codes) {
-              code = static_cast<std::uint8_t>(random() % (1U << static_cast<unsigned>(bits)));
-            }
-            layout.put(expected, token, codes);
-            put_fast(layout, tile.span(), token, codes);
-          }
-          // A key's padding behind the last channel is its token's own, and free.
-          std::vector<std::uint8_t> read(codes.size());
-          std::vector<std::uint8_t> read_expected(codes.size());
-          for (int token = 0; token < kTileTokens; ++token) {
-            layout.get(tile.span(), token, read);
-            layout.get(expected, token, read_expected);
-            EXPECT_EQ(read, read_expected) << "token " << token;
-          }
-        });
-      }
+TEST(CodecKernels, EncodeFittedAsTheReferenceDoes) {
+  for (const ChannelClasses& classes : all_fitted_layouts()) {
+    const int dim = TileLayout(Side::kKey, classes).head_dim();
+    Guarded<float> z(static_cast<std::size_t>(dim));
+    Guarded<float> weights(static_cast<std::size_t>(dim));
+    for (std::size_t i = 0; i < weights.span().size(); ++i) {
+      weights.data()[i] = std::exp2(-0.1F * static_cast<float>(i));
+    }
+    Guarded<std::uint8_t> codes(static_cast<std::size_t>(dim));
+    std::vector<std::uint8_t> expected(static_cast<std::size_t>(dim));
+    for (const std::vector<float>& input : vectors(4, dim)) {
+      std::ranges::transform(input, z.data(), [](float x) { return 30 * x; });
+      const std::uint16_t scale = encode_fitted(classes, weights.span(), z.span(), expected);
+      on_every_target([&] {
+        std::ranges::fill(codes.span(), std::uint8_t{0xee});
+        EXPECT_EQ(encode_fitted_fast(classes, weights.span(), z.span(), codes.span()), scale);
+        EXPECT_TRUE(std::ranges::equal(codes.span(), expected)) << dim;
+      });
     }
   }
+}
+
+TEST(CodecKernels, MultiplyAMatrix) {
+  std::mt19937 random(2);
+  for (const std::size_t dim : {16U, 48U, 64U, 128U}) {
+    for (const std::size_t n : {1U, 2U, 3U, 8U, 13U}) {
+      std::vector<float> columns(dim * dim);
+      Guarded<float> x(n * dim);
+      Guarded<float> y(n * dim);
+      fill_gauss(random, columns);
+      fill_gauss(random, x.span());
+      on_every_target([&] {
+        multiply_fast(columns, dim, x.span(), y.span());
+        for (std::size_t i = 0; i < n * dim; ++i) {
+          double sum = 0;
+          for (std::size_t column = 0; column < dim; ++column) {
+            sum += static_cast<double>(columns[column * dim + i % dim]) *
+                   static_cast<double>(x.data()[i / dim * dim + column]);
+          }
+          EXPECT_NEAR(y.data()[i], sum, 1e-4) << dim << ' ' << n;
+        }
+      });
+    }
+  }
+}
+
+// Layouts of both sides, all widths, and fitted keys.
+std::vector<TileLayout> layouts() {
+  std::vector<TileLayout> all;
+  for (const int dim : kDims) {
+    for (const int bits : {2, 3, 4, 8}) {
+      for (const Side side : {Side::kKey, Side::kValue}) all.emplace_back(side, bits, dim);
+    }
+  }
+  for (const ChannelClasses& classes : all_fitted_layouts()) all.emplace_back(Side::kKey, classes);
+  return all;
+}
+
+// One code for each channel.
+std::vector<std::uint8_t> random_codes(std::mt19937& random, const TileLayout& layout) {
+  std::vector<std::uint8_t> codes;
+  for (const auto [bits, n_channels] : layout.classes()) {
+    for (int i = 0; i < n_channels; ++i) {
+      codes.push_back(static_cast<std::uint8_t>(random() % (1U << static_cast<unsigned>(bits))));
+    }
+  }
+  return codes;
 }
 
 std::vector<std::uint8_t> random_bytes(std::mt19937& random, std::size_t n) {
@@ -125,49 +162,69 @@ std::vector<std::uint8_t> random_bytes(std::mt19937& random, std::size_t n) {
   return bytes;
 }
 
+TEST(CodecKernels, PutAsTheReferenceDoes) {
+  std::mt19937 random(9);
+  for (const TileLayout& layout : layouts()) {
+    Guarded<std::uint8_t> tile(layout.code_bytes());
+    std::vector<std::uint8_t> expected(layout.code_bytes(), 0xa5);
+    on_every_target([&] {
+      std::ranges::fill(expected, std::uint8_t{0xa5});
+      std::ranges::fill(tile.span(), std::uint8_t{0xa5});
+      for (const int token : {3, 0, 15, 7, 3, 8}) {
+        const std::vector<std::uint8_t> codes = random_codes(random, layout);
+        layout.put(expected, token, codes);
+        put_fast(layout, tile.span(), token, codes);
+      }
+      // A key's padding behind the last channel is its token's own, and free.
+      std::vector<std::uint8_t> read(static_cast<std::size_t>(layout.head_dim()));
+      std::vector<std::uint8_t> read_expected(read.size());
+      for (int token = 0; token < kTileTokens; ++token) {
+        layout.get(tile.span(), token, read);
+        layout.get(expected, token, read_expected);
+        EXPECT_EQ(read, read_expected) << "token " << token;
+      }
+    });
+  }
+}
+
 // Out of a tile, as codes and packed, and into another one, whose other tokens stay.
 TEST(CodecKernels, GetTakeAndPlaceAsTheReferenceDoes) {
   std::mt19937 random(10);
-  for (const Side side : {Side::kKey, Side::kValue}) {
-    for (const int bits : {2, 3, 4, 8}) {
-      for (const int dim : kDims) {
-        SCOPED_TRACE(testing::Message() << "bits " << bits << ", head " << dim);
-        const TileLayout layout(side, bits, dim);
-        const std::size_t n = layout.token_bytes();
-        Guarded<std::uint8_t> tile(layout.code_bytes());
-        Guarded<std::uint8_t> codes(static_cast<std::size_t>(dim));
-        Guarded<std::uint8_t> packed(n);
-        on_every_target([&] {
-          // Written, so that padding is what the kernels leave there.
-          for (int token = 0; token < kTileTokens; ++token) {
-            std::vector<std::uint8_t> written = random_bytes(random, codes.span().size());
-            for (std::uint8_t& code : written) code &= static_cast<std::uint8_t>((1 << bits) - 1);
-            put_fast(layout, tile.span(), token, written);
-          }
-          std::vector<std::uint8_t> other = random_bytes(random, layout.code_bytes());
-          for (int token = 0; token < kTileTokens; ++token) {
-            std::vector<std::uint8_t> expected(codes.span().size());
-            layout.get(tile.span(), token, expected);
-            get_fast(layout, tile.span(), token, codes.span());
-            EXPECT_TRUE(std::ranges::equal(codes.span(), expected)) << "codes of " << token;
-            std::vector<std::uint8_t> taken(n);
-            layout.take(tile.span(), token, taken);
-            take_fast(layout, tile.span(), token, packed.span());
-            EXPECT_TRUE(std::ranges::equal(packed.span(), taken)) << "token " << token;
-            const int to = (token * 7 + 3) % kTileTokens;
-            place_fast(layout, other, to, packed.span());
-            layout.get(other, to, codes.span());
-            EXPECT_TRUE(std::ranges::equal(codes.span(), expected)) << "placed " << token;
-          }
-          for (int token = 0; token < kTileTokens; ++token) {  // none has touched another
-            std::vector<std::uint8_t> expected(codes.span().size());
-            layout.get(tile.span(), token, expected);
-            layout.get(other, (token * 7 + 3) % kTileTokens, codes.span());
-            EXPECT_TRUE(std::ranges::equal(codes.span(), expected)) << "kept " << token;
-          }
-        });
+  for (const TileLayout& layout : layouts()) {
+    SCOPED_TRACE(testing::Message()
+                 << "classes " << layout.classes().n << ", bits " << layout.classes().all[0].bits
+                 << ", head " << layout.head_dim());
+    const std::size_t n = layout.token_bytes();
+    Guarded<std::uint8_t> tile(layout.code_bytes());
+    Guarded<std::uint8_t> codes(static_cast<std::size_t>(layout.head_dim()));
+    Guarded<std::uint8_t> packed(n);
+    on_every_target([&] {
+      // Written, so that padding is what the kernels leave there.
+      for (int token = 0; token < kTileTokens; ++token) {
+        put_fast(layout, tile.span(), token, random_codes(random, layout));
       }
-    }
+      std::vector<std::uint8_t> other = random_bytes(random, layout.code_bytes());
+      for (int token = 0; token < kTileTokens; ++token) {
+        std::vector<std::uint8_t> expected(codes.span().size());
+        layout.get(tile.span(), token, expected);
+        get_fast(layout, tile.span(), token, codes.span());
+        EXPECT_TRUE(std::ranges::equal(codes.span(), expected)) << "codes of " << token;
+        std::vector<std::uint8_t> taken(n);
+        layout.take(tile.span(), token, taken);
+        take_fast(layout, tile.span(), token, packed.span());
+        EXPECT_TRUE(std::ranges::equal(packed.span(), taken)) << "token " << token;
+        const int to = (token * 7 + 3) % kTileTokens;
+        place_fast(layout, other, to, packed.span());
+        layout.get(other, to, codes.span());
+        EXPECT_TRUE(std::ranges::equal(codes.span(), expected)) << "placed " << token;
+      }
+      for (int token = 0; token < kTileTokens; ++token) {  // none has touched another
+        std::vector<std::uint8_t> expected(codes.span().size());
+        layout.get(tile.span(), token, expected);
+        layout.get(other, (token * 7 + 3) % kTileTokens, codes.span());
+        EXPECT_TRUE(std::ranges::equal(codes.span(), expected)) << "kept " << token;
+      }
+    });
   }
 }
 

@@ -50,37 +50,70 @@ void get_plane(std::span<const std::uint8_t> plane, Side side, int token, unsign
   }
 }
 
+// One token's codes of one class, whose tile this is.
+void put_class(std::span<std::uint8_t> tile, Side side, int bits, int token,
+               std::span<const std::uint8_t> codes) {
+  const int low_bits = bits == 3 ? 2 : bits;
+  const auto n_channels = static_cast<int>(codes.size());
+  for (int channel = 0; channel < n_channels; ++channel) {
+    const auto [slot, position] = place_in_tile(side, token, channel);
+    const unsigned code = codes[static_cast<std::size_t>(channel)];
+    put_bits(tile, low_bits, slot, position, code);
+    if (bits == 3) {
+      put_bits(tile.subspan(plane_bytes(2, n_channels)), 1, slot, position, code >> 2U);
+    }
+  }
+}
+
+void get_class(std::span<const std::uint8_t> tile, Side side, int bits, int token,
+               std::span<std::uint8_t> codes) {
+  std::ranges::fill(codes, std::uint8_t{0});
+  switch (bits) {
+    case 2: return get_plane<2>(tile, side, token, 0, codes);
+    case 3:
+      get_plane<2>(tile, side, token, 0, codes);
+      return get_plane<1>(tile.subspan(plane_bytes(2, static_cast<int>(codes.size()))), side, token,
+                          2, codes);
+    case 4: return get_plane<4>(tile, side, token, 0, codes);
+    default: return get_plane<8>(tile, side, token, 0, codes);
+  }
+}
+
+// Calls work(class, its tile, its codes) for each of them.
+void for_each_class(const ChannelClasses& classes, auto tile, auto codes, auto work) {
+  for (const ChannelClass& one : classes) {
+    const auto n = static_cast<std::size_t>(one.n_channels);
+    work(one, tile, codes.first(n));
+    tile = tile.subspan(tile_code_bytes(one.bits, one.n_channels));
+    codes = codes.subspan(n);
+  }
+}
+
 }  // namespace
 
-TileLayout::TileLayout(Side side, int bits, int head_dim)
-    : side_(side), bits_(bits), head_dim_(head_dim), code_bytes_(tile_code_bytes(bits, head_dim)) {
-  SLIP_CHECK(bits == 2 || bits == 3 || bits == 4 || bits == 8, "a width without a layout");
-  SLIP_CHECK(head_dim > 0 && head_dim % kTileTokens == 0, "a head that is not a multiple of 16");
+TileLayout::TileLayout(Side side, const ChannelClasses& classes)
+    : side_(side), classes_(classes), code_bytes_(tile_code_bytes(classes)) {
+  SLIP_CHECK(classes.n == 1 || side == Side::kKey, "only keys have classes");
+  for (const auto [bits, n_channels] : classes) {
+    SLIP_CHECK(bits == 2 || bits == 3 || bits == 4 || bits == 8, "a width without a layout");
+    SLIP_CHECK(n_channels > 0 && n_channels % 8 == 0, "a class that is not a multiple of 8");
+    head_dim_ += n_channels;
+  }
+  SLIP_CHECK(head_dim_ > 0 && head_dim_ % kTileTokens == 0, "a head that is not a multiple of 16");
 }
 
 void TileLayout::put(std::span<std::uint8_t> tile, int token,
                      std::span<const std::uint8_t> codes) const {
-  const int low_bits = bits_ == 3 ? 2 : bits_;
-  const std::span high_plane = tile.subspan(plane_bytes(low_bits, head_dim_));
-  for (int channel = 0; channel < head_dim_; ++channel) {
-    const auto [slot, position] = place_in_tile(side_, token, channel);
-    const unsigned code = codes[static_cast<std::size_t>(channel)];
-    put_bits(tile, low_bits, slot, position, code);
-    if (bits_ == 3) put_bits(high_plane, 1, slot, position, code >> 2U);
-  }
+  for_each_class(classes_, tile, codes, [&](const ChannelClass& one, auto part, auto its_codes) {
+    put_class(part, side_, one.bits, token, its_codes);
+  });
 }
 
 void TileLayout::get(std::span<const std::uint8_t> tile, int token,
                      std::span<std::uint8_t> codes) const {
-  std::ranges::fill(codes, std::uint8_t{0});
-  switch (bits_) {
-    case 2: return get_plane<2>(tile, side_, token, 0, codes);
-    case 3:
-      get_plane<2>(tile, side_, token, 0, codes);
-      return get_plane<1>(tile.subspan(plane_bytes(2, head_dim_)), side_, token, 2, codes);
-    case 4: return get_plane<4>(tile, side_, token, 0, codes);
-    default: return get_plane<8>(tile, side_, token, 0, codes);
-  }
+  for_each_class(classes_, tile, codes, [&](const ChannelClass& one, auto part, auto its_codes) {
+    get_class(part, side_, one.bits, token, its_codes);
+  });
 }
 
 void TileLayout::take(std::span<const std::uint8_t> tile, int token,
@@ -88,7 +121,7 @@ void TileLayout::take(std::span<const std::uint8_t> tile, int token,
   std::vector<std::uint8_t> codes(static_cast<std::size_t>(head_dim_));
   get(tile, token, codes);
   std::vector<std::uint8_t> key_tile(code_bytes_);
-  TileLayout(Side::kKey, bits_, head_dim_).put(key_tile, 0, codes);
+  TileLayout(Side::kKey, classes_).put(key_tile, 0, codes);
   for (std::size_t i = 0; i < packed.size(); ++i) {
     packed[i] = key_tile[i / kWordBytes * kGroupBytes + i % kWordBytes];
   }
@@ -101,7 +134,7 @@ void TileLayout::place(std::span<std::uint8_t> tile, int token,
     key_tile[i / kWordBytes * kGroupBytes + i % kWordBytes] = packed[i];
   }
   std::vector<std::uint8_t> codes(static_cast<std::size_t>(head_dim_));
-  TileLayout(Side::kKey, bits_, head_dim_).get(key_tile, 0, codes);
+  TileLayout(Side::kKey, classes_).get(key_tile, 0, codes);
   put(tile, token, codes);
 }
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,14 +47,37 @@ constexpr std::size_t tile_code_bytes(int bits, int head_dim) {
                    : plane_bytes(bits, head_dim);
 }
 
+// Channels next to each other whose codes have one width. A multiple of 8 of them.
+struct ChannelClass {
+  int bits;
+  int n_channels;
+};
+// The classes of a vector. Their tiles follow each other and together are the vector's tile.
+struct ChannelClasses {
+  std::array<ChannelClass, 3> all{};
+  int n = 0;
+  [[nodiscard]] constexpr const ChannelClass* begin() const { return all.data(); }
+  [[nodiscard]] constexpr const ChannelClass* end() const { return all.data() + n; }
+};
+// All channels alike.
+constexpr ChannelClasses one_class(int bits, int head_dim) {
+  return {.all = {{{bits, head_dim}}}, .n = 1};
+}
+constexpr std::size_t tile_code_bytes(const ChannelClasses& classes) {
+  std::size_t n_bytes = 0;
+  for (const ChannelClass& one : classes) n_bytes += tile_code_bytes(one.bits, one.n_channels);
+  return n_bytes;
+}
+
 class TileLayout {
  public:
-  // bits: 2, 3, 4 or 8. head_dim: a multiple of 16.
-  TileLayout(Side side, int bits, int head_dim);
+  // bits: 2, 3, 4 or 8. head_dim: a multiple of 16. Only keys have more than one class.
+  TileLayout(Side side, int bits, int head_dim) : TileLayout(side, one_class(bits, head_dim)) {}
+  TileLayout(Side side, const ChannelClasses& classes);
 
   [[nodiscard]] std::size_t code_bytes() const { return code_bytes_; }  // a multiple of 64
   [[nodiscard]] Side side() const { return side_; }
-  [[nodiscard]] int bits() const { return bits_; }
+  [[nodiscard]] const ChannelClasses& classes() const { return classes_; }
   [[nodiscard]] int head_dim() const { return head_dim_; }
 
   // Codes of one token, one per byte.
@@ -67,8 +91,8 @@ class TileLayout {
 
  private:
   Side side_;
-  int bits_;
-  int head_dim_;
+  ChannelClasses classes_;
+  int head_dim_ = 0;
   std::size_t code_bytes_;
 };
 

@@ -1,9 +1,11 @@
 #include "device/codec/vector_codec.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
+#include <limits>
 
 #include "base/check.h"
 #include "device/codec/codebook.h"
@@ -167,6 +169,92 @@ std::uint16_t encode_linear(const EncodeSteps& steps, std::span<const float> x,
   return float_to_f16(scale);
 }
 
+int fitted_level(int bits, float z, float scale) {
+  if (bits == 8) {
+    return static_cast<int>(std::clamp(std::nearbyint(finite_or_zero(z) / scale), -127.0F, 127.0F));
+  }
+  const float gain = 1 / (kFittedUnit * scale);
+  return fitted_i8(bits)[nearest_level(thresholds(bits), finite_or_zero(z) * gain)];
+}
+
+double fitted_error(const ChannelClasses& classes, std::span<const float> weights,
+                    std::span<const float> z, float scale) {
+  double sum = 0;
+  std::size_t i = 0;
+  for (const auto [bits, n_channels] : classes) {
+    for (const std::size_t end = i + static_cast<std::size_t>(n_channels); i < end; ++i) {
+      // A scale has 9 bits and a level 7, so that their product is exact.
+      const float level = static_cast<float>(fitted_level(bits, z[i], scale));
+      const auto error = static_cast<double>(finite_or_zero(z[i]) - scale * level);
+      sum += static_cast<double>(weights[i]) * (error * error);
+    }
+  }
+  return sum;
+}
+
+constexpr EncodeSteps kReferenceSteps{.measure = measure,
+                                      .quantise = quantise_vector,
+                                      .sum_of_squares = sum_of_squares,
+                                      .quantise_linear = quantise_linear,
+                                      .fitted_error = fitted_error};
+
+// By how much a vector exceeds what its codes can hold: 8 bits hold 127 levels, the others clip the
+// far end of a Gaussian without harm.
+float fitted_excess(const ChannelClasses& classes, std::span<const float> z) {
+  float excess = 0;
+  for (const auto [bits, n_channels] : classes) {
+    float peak = 0;
+    for (const float value : z.first(static_cast<std::size_t>(n_channels))) {
+      peak = std::max(peak, std::abs(finite_or_zero(value)));
+    }
+    const float top =
+        bits == 8 ? 127.0F : static_cast<float>(fitted_i8(bits).back()) * (bits == 4 ? 1.5F : 2.0F);
+    excess = std::max(excess, peak / top);
+    z = z.subspan(static_cast<std::size_t>(n_channels));
+  }
+  return excess;
+}
+
+// 1 and those around it, in steps of a sixth of an octave up to the largest.
+constexpr int kPerOctave = 6;
+constexpr int kStepsFromOne = 16 * kPerOctave;
+std::array<float, 2 * kStepsFromOne + 1> fitted_scales() {
+  std::array<float, 2 * kStepsFromOne + 1> scales;
+  for (int i = -kStepsFromOne; i <= kStepsFromOne; ++i) {
+    scales[static_cast<std::size_t>(i + kStepsFromOne)] =
+        scale_nearest(std::exp2(static_cast<double>(i) / kPerOctave));
+  }
+  return scales;
+}
+
+// Scales are tried in steps of a sixth of an octave around 1, and for a vector that exceeds its
+// codes also around what holds it. A decoded vector tries the scale that it was encoded with, and
+// then keeps its codes: it still exceeds them, because those other scales begin at 2, the most that
+// codes are cut by.
+float fitted_scale(const EncodeSteps& steps, const ChannelClasses& classes,
+                   std::span<const float> weights, std::span<const float> z) {
+  static const std::array<float, 2 * kStepsFromOne + 1> scales = fitted_scales();
+  float best = 1;
+  double least = std::numeric_limits<double>::infinity();
+  const auto try_all = [&](int first, int last) {
+    for (int i = first; i <= last; ++i) {
+      const int step = std::min(i, kStepsFromOne) + kStepsFromOne;
+      const float scale = scales[static_cast<std::size_t>(step)];
+      const double error = steps.fitted_error(classes, weights, z, scale);
+      if (error < least) {
+        least = error;
+        best = scale;
+      }
+    }
+  };
+  try_all(-2, 2);
+  if (const float excess = fitted_excess(classes, z); excess > 0.99F) {
+    const auto holds_it = static_cast<int>(std::ceil(kPerOctave * std::log2(excess)));
+    try_all(std::max(kPerOctave, holds_it - 6), holds_it + 14);
+  }
+  return best;
+}
+
 }  // namespace
 
 std::uint16_t encode_with(const EncodeSteps& steps, int bits, std::span<const float> rotated,
@@ -179,11 +267,43 @@ std::uint16_t encode_with(const EncodeSteps& steps, int bits, std::span<const fl
 }
 
 std::uint16_t encode(int bits, std::span<const float> rotated, std::span<std::uint8_t> codes) {
-  return encode_with({.measure = measure,
-                      .quantise = quantise_vector,
-                      .sum_of_squares = sum_of_squares,
-                      .quantise_linear = quantise_linear},
-                     bits, rotated, codes);
+  return encode_with(kReferenceSteps, bits, rotated, codes);
+}
+
+std::uint16_t encode_fitted_with(const EncodeSteps& steps, const ChannelClasses& classes,
+                                 std::span<const float> weights, std::span<const float> z,
+                                 std::span<std::uint8_t> codes) {
+  const float scale = fitted_scale(steps, classes, weights, z);
+  for (const auto [bits, n_channels] : classes) {
+    const auto n = static_cast<std::size_t>(n_channels);
+    if (bits == 8) {
+      steps.quantise_linear(z.first(n), scale, codes.first(n));
+    } else {
+      steps.quantise(bits, z.first(n), 1 / (kFittedUnit * scale), codes.first(n));
+    }
+    z = z.subspan(n);
+    codes = codes.subspan(n);
+  }
+  return float_to_f16(scale);
+}
+
+std::uint16_t encode_fitted(const ChannelClasses& classes, std::span<const float> weights,
+                            std::span<const float> z, std::span<std::uint8_t> codes) {
+  return encode_fitted_with(kReferenceSteps, classes, weights, z, codes);
+}
+
+void decode_fitted(const ChannelClasses& classes, std::uint16_t scale_f16,
+                   std::span<const std::uint8_t> codes, std::span<float> z) {
+  const float scale = f16_to_float(scale_f16);
+  for (const auto [bits, n_channels] : classes) {
+    for (int i = 0; i < n_channels; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const int level = bits == 8 ? codes[at] - 128 : fitted_i8(bits)[codes[at]];
+      z[at] = scale * static_cast<float>(level);
+    }
+    z = z.subspan(static_cast<std::size_t>(n_channels));
+    codes = codes.subspan(static_cast<std::size_t>(n_channels));
+  }
 }
 
 void decode(int bits, std::uint16_t scale_f16, std::span<const std::uint8_t> codes,

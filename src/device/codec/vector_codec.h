@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <span>
 
+#include "device/codec/tile.h"
+
 namespace slipstream::turbo {
 
 inline constexpr float kScaleMax = 65408.0F;  // the largest f16 with 9 significant bits
@@ -60,6 +62,9 @@ struct EncodeSteps {
   int (*sum_of_squares)(int bits, std::span<const std::uint8_t> codes);
   // x / scale, to even where it is halfway, + 128.
   void (*quantise_linear)(std::span<const float> x, float scale, std::span<std::uint8_t> codes);
+  // Of fitted codes with this scale: the weighted sum of squares, in double as the length.
+  double (*fitted_error)(const ChannelClasses& classes, std::span<const float> weights,
+                         std::span<const float> z, float scale);
 };
 std::uint16_t encode_with(const EncodeSteps& steps, int bits, std::span<const float> rotated,
                           std::span<std::uint8_t> codes);
@@ -67,5 +72,18 @@ std::uint16_t encode_with(const EncodeSteps& steps, int bits, std::span<const fl
 // Codes are masked to their bits.
 void decode(int bits, std::uint16_t scale_f16, std::span<const std::uint8_t> codes,
             std::span<float> rotated);
+
+// A key in the basis of its fit (key_fit.h), classes of channels with a width each: in every class
+// value = scale * level, and levels have one unit (fitted_i8; at 8 bits the code - 128). The scale
+// is that of a few near 1 which makes the weighted error least: levels are made for the class's
+// known deviation. Others are tried for a vector that exceeds it, as a first token may.
+// weights: of each channel's squared error.
+std::uint16_t encode_fitted(const ChannelClasses& classes, std::span<const float> weights,
+                            std::span<const float> z, std::span<std::uint8_t> codes);
+std::uint16_t encode_fitted_with(const EncodeSteps& steps, const ChannelClasses& classes,
+                                 std::span<const float> weights, std::span<const float> z,
+                                 std::span<std::uint8_t> codes);
+void decode_fitted(const ChannelClasses& classes, std::uint16_t scale_f16,
+                   std::span<const std::uint8_t> codes, std::span<float> z);
 
 }  // namespace slipstream::turbo

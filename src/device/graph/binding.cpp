@@ -1,12 +1,15 @@
 #include "device/graph/binding.h"
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
 #include "base/format.h"
 #include "device/attention/attention.h"
+#include "device/fit/profile.h"
 #include "device/kv_buffer/kv_buffer.h"
+#include "device/layer_ranges.h"
 #include "device/log.h"
 
 namespace slipstream::turbo {
@@ -19,19 +22,6 @@ std::map<std::string, std::set<int>>& pending_lines() {
 }
 
 void note(const std::string& what, int layer) { pending_lines()[what].insert(layer); }
-
-// "0-5, 7"
-std::string format_layers(const std::set<int>& layers) {
-  std::string text;
-  for (auto it = layers.begin(); it != layers.end();) {
-    const int first = *it;
-    int last = first;
-    while (++it != layers.end() && *it == last + 1) last = *it;
-    text += text.empty() ? "" : ", ";
-    text += first == last ? std::to_string(first) : format_text("{}-{}", first, last);
-  }
-  return text;
-}
 
 // Why attention on tiles cannot do this op; empty if it can.
 std::string obstacle(const ggml_tensor* op, const CacheTensor& keys, const CacheTensor& values) {
@@ -57,9 +47,10 @@ std::string obstacle(const ggml_tensor* op, const CacheTensor& keys, const Cache
   return "";
 }
 
-Result<void> bind(CacheTensor& cache, int bits, int head_dim) {
+Result<void> bind(CacheTensor& cache, int bits, int head_dim,
+                  std::span<const HeadBasis> heads = {}) {
   if (cache.is_bound()) return {};
-  return bits == 0 ? cache.bind_plain() : cache.bind_compressed(bits, head_dim);
+  return bits == 0 ? cache.bind_plain() : cache.bind_compressed(bits, head_dim, heads);
 }
 
 }  // namespace
@@ -70,17 +61,19 @@ Result<void> bind_attention(const ggml_tensor* op) {
   if (keys == nullptr || values == nullptr) return {};
   if (keys->is_bound() && values->is_bound()) return {};
   Bits bits = current_scheme().bits_of_layer(keys->layer());
+  const auto key_dim = static_cast<int>(op->src[1]->ne[0]);
+  std::shared_ptr<const KeyBases> bases;
   if (const std::string reason = obstacle(op, *keys, *values); !reason.empty()) {
     if (bits != Bits{}) note("stays uncompressed: " + reason, keys->layer());
     bits = {};
   } else if (bits != Bits{}) {
-    note(format_text("{}-bit keys, {}-bit values", bits.keys == 0 ? 16 : bits.keys,
-                     bits.values == 0 ? 16 : bits.values),
+    if (is_fittable(bits.keys, key_dim)) bases = bases_of(op, keys->layer());
+    note(format_text("{}-bit {}keys, {}-bit values", bits.keys == 0 ? 16 : bits.keys,
+                     bases == nullptr ? "" : "fitted ", bits.values == 0 ? 16 : bits.values),
          keys->layer());
   }
-  if (Result<void> bound = bind(*keys, bits.keys, static_cast<int>(op->src[1]->ne[0])); !bound) {
-    return bound;
-  }
+  const std::span heads = bases == nullptr ? std::span<const HeadBasis>() : std::span(*bases);
+  if (Result<void> bound = bind(*keys, bits.keys, key_dim, heads); !bound) return bound;
   return bind(*values, bits.values, static_cast<int>(op->src[2]->ne[0]));
 }
 

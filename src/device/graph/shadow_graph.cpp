@@ -76,10 +76,13 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph) {
   reads_.clear();
   expands_.clear();
   n_plans_ = 0;
+  gather_.plan(graph, fit_run());
   // A node on the cache becomes at most itself, its sources, and an expansion and a compression
   // each.
-  const auto n_tensors = static_cast<std::size_t>(n_on_cache) * (3 * GGML_MAX_SRC + 3);
-  const auto n_shadow_nodes = static_cast<std::size_t>(n_nodes + n_on_cache * 2 * GGML_MAX_SRC + 1);
+  const auto n_tensors =
+      static_cast<std::size_t>(n_on_cache) * (3 * GGML_MAX_SRC + 3) + gather_.n_tensors();
+  const auto n_shadow_nodes =
+      static_cast<std::size_t>(n_nodes + n_on_cache * 2 * GGML_MAX_SRC + 1) + gather_.n_nodes();
   context_.reset(ggml_init({.mem_size = n_tensors * ggml_tensor_overhead() +
                                         ggml_graph_overhead_custom(n_shadow_nodes, false),
                             .mem_buffer = nullptr,
@@ -88,6 +91,7 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph) {
   shadow_ = ggml_new_graph_custom(context_.get(), n_shadow_nodes, false);
   for (int i = 0; i < n_nodes; ++i) {
     ggml_tensor* node = ggml_graph_node(graph, i);
+    gather_.add_before(node, context_.get(), shadow_);
     if (is_description(node) || !touches_cache(node)) {
       ggml_graph_add_node(shadow_, node);
       continue;
@@ -279,18 +283,33 @@ void ShadowGraph::run_write(ggml_tensor* /*result*/, int thread_idx, int n_threa
   const auto& write = *static_cast<const WriteTask*>(task);
   CompressedCache& cache = *write.cache->compressed();
   const std::int64_t n_heads = cache.shape().n_heads;
-  std::array<float, Rotation::kDimMax> memory;
-  const std::span vector(memory.data(), static_cast<std::size_t>(cache.shape().head_dim));
-  for (std::int64_t i = 0; i < write.op->src[0]->ne[1]; ++i) {
-    const std::int64_t row = index_at(write.op->src[1], i);
-    const std::int64_t tile = row / write.cache->n_cells() * cache.shape().n_tiles() +
-                              row % write.cache->n_cells() / kTileTokens;
+  const auto head_dim = static_cast<std::size_t>(cache.shape().head_dim);
+  const std::int64_t n_rows = write.op->src[0]->ne[1];
+  const auto tile_of = [&](std::int64_t row) {
+    return row / write.cache->n_cells() * cache.shape().n_tiles() +
+           row % write.cache->n_cells() / kTileTokens;
+  };
+  std::array<std::int64_t, kTileTokens> rows;
+  std::array<float, kTileTokens * Rotation::kDimMax> vectors;
+  for (std::int64_t first = 0; first < n_rows;) {
+    // The next rows that go into the same tile.
+    std::size_t n = 0;
+    const std::int64_t tile = tile_of(index_at(write.op->src[1], first));
+    for (std::int64_t i = first; i < n_rows && n < rows.size(); ++i, ++n) {
+      rows[n] = index_at(write.op->src[1], i);
+      if (tile_of(rows[n]) != tile) break;
+    }
     for (std::int64_t head = 0; head < n_heads; ++head) {
       // A tile belongs to one thread, because tokens share its bytes.
       if ((tile * n_heads + head) % n_threads != thread_idx) continue;
-      read_source(write.op->src[0], i, head * cache.shape().head_dim, vector);
-      cache.write(row, head, vector);
+      for (std::size_t i = 0; i < n; ++i) {
+        read_source(write.op->src[0], first + static_cast<std::int64_t>(i),
+                    head * cache.shape().head_dim,
+                    std::span(vectors).subspan(i * head_dim, head_dim));
+      }
+      cache.write_rows({rows.data(), n}, head, {vectors.data(), n * head_dim});
     }
+    first += static_cast<std::int64_t>(n);
   }
 }
 

@@ -7,6 +7,7 @@
 //   - anything else on a compressed cache (shifting keys, for one): expand to f16, the copied node
 //   on
 //     that, and back into codes if it wrote.
+// While keys are looked at for a profile, nodes that do so are added (fit/gather_nodes.h).
 // Then one graph_compute runs everything on the CPU backend's own threads.
 //
 // Threads: owned by one backend. Errors: kOutOfMemory.
@@ -21,6 +22,7 @@
 #include "base/mapping.h"
 #include "base/result.h"
 #include "device/attention/attention.h"
+#include "device/fit/gather_nodes.h"
 #include "device/kv_buffer/kv_buffer.h"
 
 namespace slipstream::turbo {
@@ -66,6 +68,7 @@ class ShadowGraph {
   std::deque<SharedPlan> plans_;  // the first n_plans_ are of this graph, the rest keep memory
   std::size_t n_plans_ = 0;
   std::deque<ExpandTask> expands_;
+  GatherNodes gather_;
   std::vector<Mapping> expansions_;
   // Shared by the layers of one shape, and with them for as long as they refer to it.
   std::vector<std::shared_ptr<CompressedCache>> scratches_;

@@ -51,15 +51,23 @@ std::byte* CacheTensor::plain() {
   return memory == nullptr ? nullptr : memory->bytes().data();
 }
 
-Result<void> CacheTensor::bind_compressed(int bits, int head_dim) {
+Result<void> CacheTensor::bind_compressed(int bits, int head_dim,
+                                          std::span<const HeadBasis> heads) {
   SLIP_CHECK(!is_bound(), "bound twice");
   SLIP_CHECK(type_ == GGML_TYPE_F16, "only f16 caches are compressed");
-  Result<CompressedCache> cache = CompressedCache::create({.side = side_,
-                                                           .bits = bits,
-                                                           .head_dim = head_dim,
-                                                           .n_heads = n_channels_ / head_dim,
-                                                           .n_cells = n_cells_,
-                                                           .n_streams = n_streams_});
+  std::shared_ptr<const KeyFit> fit;
+  if (!heads.empty() && side_ == Side::kKey && is_fittable(bits, head_dim)) {
+    fit = std::make_shared<const KeyFit>(bits, head_dim, heads);
+  }
+  Result<CompressedCache> cache =
+      CompressedCache::create({.side = side_,
+                               .bits = bits,
+                               .head_dim = head_dim,
+                               .n_heads = n_channels_ / head_dim,
+                               .n_cells = n_cells_,
+                               .n_streams = n_streams_,
+                               .fitted = fit == nullptr ? ChannelClasses{} : fit->classes()},
+                              fit);
   if (!cache) return std::unexpected(std::move(cache.error()));
   storage_ = std::move(*cache);
   return {};

@@ -41,7 +41,9 @@ class CacheTensor {
   // Rows of the tensor's own type; null unless bound to plain memory.
   [[nodiscard]] std::byte* plain();
 
-  [[nodiscard]] Result<void> bind_compressed(int bits, int head_dim);
+  // heads: what is known of each KV head's keys; empty: nothing.
+  [[nodiscard]] Result<void> bind_compressed(int bits, int head_dim,
+                                             std::span<const HeadBasis> heads = {});
   [[nodiscard]] Result<void> bind_plain();
 
   // Bytes [offset, offset + size) of the rows. A tensor never bound reads as zeroes.

@@ -29,7 +29,7 @@ std::size_t round_up(std::size_t n, std::size_t multiple) {
 }
 
 std::size_t codes_bytes_of_head(const CacheShape& shape) {
-  return static_cast<std::size_t>(shape.n_tiles()) * tile_code_bytes(shape.bits, shape.head_dim);
+  return static_cast<std::size_t>(shape.n_tiles()) * tile_code_bytes(shape.classes());
 }
 
 std::size_t n_scales_of_tile(const CacheShape& shape) {
@@ -62,10 +62,12 @@ std::size_t CompressedCache::n_bytes(const CacheShape& shape) {
   return bytes_of_all_heads(shape) + precise;
 }
 
-Result<CompressedCache> CompressedCache::create(const CacheShape& shape) {
+Result<CompressedCache> CompressedCache::create(const CacheShape& shape,
+                                                std::shared_ptr<const KeyFit> fit) {
+  SLIP_CHECK(shape.is_fitted() == (fit != nullptr), "a fit where there is to be one");
   Result<Mapping> memory = Mapping::anonymous(bytes_of_all_heads(shape) + kReadableBehind);
   if (!memory) return std::unexpected(std::move(memory.error()));
-  CompressedCache cache(shape, std::move(*memory));
+  CompressedCache cache(shape, std::move(*memory), std::move(fit));
   if (PreciseChunks::suits(shape)) {
     Result<CompressedCache> slots = create(PreciseChunks::slots_shape(shape));
     if (!slots) return slots;
@@ -78,15 +80,27 @@ CompressedCache::CompressedCache(CompressedCache&&) noexcept = default;
 CompressedCache& CompressedCache::operator=(CompressedCache&&) noexcept = default;
 CompressedCache::~CompressedCache() = default;
 
-CompressedCache::CompressedCache(const CacheShape& shape, Mapping memory)
+CompressedCache::CompressedCache(const CacheShape& shape, Mapping memory,
+                                 std::shared_ptr<const KeyFit> fit)
     : shape_(shape),
-      layout_(shape.side, shape.bits, shape.head_dim),
+      layout_(shape.side, shape.classes()),
       rotation_(shape.head_dim),
       codes_bytes_(codes_bytes_of_head(shape)),
       head_bytes_(bytes_of_head(shape)),
       memory_(std::move(memory)),
-      centre_(static_cast<std::size_t>(shape.n_heads * shape.head_dim)),
-      is_centre_open_(shape.side == Side::kKey) {}
+      fit_(std::move(fit)),
+      centre_(static_cast<std::size_t>(shape.n_heads * shape.head_dim)) {
+  start_centre();
+}
+
+void CompressedCache::start_centre() {
+  is_centre_open_ = shape_.side == Side::kKey && fit_ == nullptr;
+  std::ranges::fill(centre_, 0.0F);
+  if (fit_ == nullptr) return;
+  for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
+    std::ranges::copy(fit_->mean(head), centre_.begin() + head * shape_.head_dim);
+  }
+}
 
 std::uint8_t* CompressedCache::head_start(std::int64_t stream, std::int64_t head) const {
   // The mapping's memory is not part of this object's value: const readers share it.
@@ -184,12 +198,40 @@ void CompressedCache::close_centre() {
 }
 
 void CompressedCache::write(std::int64_t row, std::int64_t head, std::span<const float> vector) {
-  std::array<float, kHeadDimMax> rotated;
-  const std::span x(rotated.data(), vector.size());
-  std::ranges::transform(vector, centre(head), x.begin(), std::minus<>());
-  rotate_fast(rotation_, x);
-  encode_rotated(row, head, x);
-  write_precise(row, head, x);
+  write_rows({&row, 1}, head, vector);
+}
+
+void CompressedCache::write_rows(std::span<const std::int64_t> rows, std::int64_t head,
+                                 std::span<const float> vectors) {
+  const auto head_dim = static_cast<std::size_t>(shape_.head_dim);
+  std::array<float, kTileTokens * kHeadDimMax> memory;
+  const std::span centred(memory.data(), vectors.size());
+  for (std::size_t i = 0; i < vectors.size(); i += head_dim) {
+    std::ranges::transform(vectors.subspan(i, head_dim), centre(head), centred.subspan(i).begin(),
+                           std::minus<>());
+  }
+  if (fit_ != nullptr) {
+    std::array<float, kTileTokens * kHeadDimMax> z_memory;
+    const std::span z(z_memory.data(), vectors.size());
+    fit_->to_codes(head, centred, z);  // all at once: a matrix is large
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      encode_fitted(rows[i], head, z.subspan(i * head_dim, head_dim));
+    }
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::span x = centred.subspan(i * head_dim, head_dim);
+    rotate_fast(rotation_, x);
+    if (fit_ == nullptr) encode_rotated(rows[i], head, x);
+    write_precise(rows[i], head, x);
+  }
+}
+
+void CompressedCache::encode_fitted(std::int64_t row, std::int64_t head, std::span<const float> z) {
+  std::array<std::uint8_t, kHeadDimMax> memory;
+  const std::span codes(memory.data(), z.size());
+  const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
+  *token_scales(row, head) = encode_fitted_fast(layout_.classes(), fit_->weights(head), z, codes);
+  put_fast(layout_, tile_codes(row, head), token, codes);
 }
 
 void CompressedCache::encode_rotated(std::int64_t row, std::int64_t head,
@@ -244,6 +286,15 @@ void CompressedCache::copy_codes(std::int64_t row, std::int64_t head) {
   const std::int64_t cell = row % shape_.n_cells;
   const auto [tiles, idx] = precise(row / shape_.n_cells, cell / kChunkTokens);
   if (tiles == nullptr) return;
+  const std::int64_t copy = idx * kChunkTokens + cell % kChunkTokens;
+  if (fit_ != nullptr) {
+    std::array<float, kHeadDimMax> vector;
+    const std::span x(vector.data(), static_cast<std::size_t>(shape_.head_dim));
+    read_centred(row, head, x);
+    rotate_fast(rotation_, x);
+    tiles->encode_rotated(copy, head, x);
+    return;
+  }
   std::array<std::uint8_t, kHeadDimMax> memory;
   const std::span codes(memory.data(), static_cast<std::size_t>(shape_.head_dim));
   const auto token = static_cast<int>(cell % kTileTokens);
@@ -252,7 +303,6 @@ void CompressedCache::copy_codes(std::int64_t row, std::int64_t head) {
   std::ranges::transform(codes, codes.begin(), [&](std::uint8_t code) {
     return static_cast<std::uint8_t>(levels[code] + 128);
   });
-  const std::int64_t copy = idx * kChunkTokens + cell % kChunkTokens;
   put_fast(tiles->layout_, tiles->tile_codes(copy, head), token, codes);
   *tiles->token_scales(copy, head) = *token_scales(row, head);
 }
@@ -270,8 +320,8 @@ void CompressedCache::read(std::int64_t row, std::int64_t head, std::span<float>
 
 void CompressedCache::read_around(std::span<const float> centre, std::int64_t row,
                                   std::int64_t head, std::span<float> vector) const {
-  read_rotated(row, head, vector);
-  turn_back(centre, vector);
+  read_centred(row, head, vector);
+  std::ranges::transform(vector, centre, vector.begin(), std::plus<>());
 }
 
 void CompressedCache::read_precise(std::int64_t row, std::int64_t head,
@@ -281,26 +331,29 @@ void CompressedCache::read_precise(std::int64_t row, std::int64_t head,
   const auto [tiles, idx] =
       precise_->lasting_place(row / shape_.n_cells * n_chunks() + cell / kChunkTokens);
   if (tiles == nullptr) return read(row, head, vector);
-  tiles->read_rotated(idx * kChunkTokens + cell % kChunkTokens, head, vector);
-  turn_back(centre(head), vector);
+  tiles->read_centred(idx * kChunkTokens + cell % kChunkTokens, head, vector);
+  std::ranges::transform(vector, centre(head), vector.begin(), std::plus<>());
 }
 
-void CompressedCache::turn_back(std::span<const float> centre, std::span<float> rotated) const {
-  rotate_back_fast(rotation_, rotated);
-  std::ranges::transform(rotated, centre, rotated.begin(), std::plus<>());
-}
-
-void CompressedCache::read_rotated(std::int64_t row, std::int64_t head,
-                                   std::span<float> rotated) const {
+void CompressedCache::read_centred(std::int64_t row, std::int64_t head,
+                                   std::span<float> vector) const {
   std::array<std::uint8_t, kHeadDimMax> codes;
-  const std::span c(codes.data(), rotated.size());
+  const std::span c(codes.data(), vector.size());
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
   get_fast(layout_, tile_codes(row, head), token, c);
   const std::uint16_t* scale = token_scales(row, head);
+  if (fit_ != nullptr) {
+    std::array<float, kHeadDimMax> memory;
+    const std::span z(memory.data(), vector.size());
+    decode_fitted(layout_.classes(), *scale, c, z);
+    fit_->from_codes(head, z, vector);
+    return;
+  }
   for (int i = 0; i < shape_.n_scales(); ++i) {
     decode(shape_.bits, scale[i * kTileTokens],
-           scale_part(std::span<const std::uint8_t>(c), shape_, i), scale_part(rotated, shape_, i));
+           scale_part(std::span<const std::uint8_t>(c), shape_, i), scale_part(vector, shape_, i));
   }
+  rotate_back_fast(rotation_, vector);
 }
 
 std::size_t CompressedCache::packed_row_bytes() const {
@@ -370,8 +423,7 @@ void CompressedCache::recentre(std::int64_t first_row, std::int64_t n_rows,
 
 void CompressedCache::clear() {
   memory_.zero();
-  std::ranges::fill(centre_, 0.0F);
-  is_centre_open_ = shape_.side == Side::kKey;
+  start_centre();
   early_row_idx_.clear();
   early_rows_.clear();
   if (precise_ != nullptr) precise_->forget_all();

@@ -8,8 +8,9 @@
 // What is encoded of keys is the difference from a centre, one vector per head: the mean of the
 // first rows written, where it stands out. Keys of many models share a large offset, which a codec
 // that scales by length would spend its precision on. Attention adds the centre's part back exactly
-// (attention.cpp). Values have no centre: the first token of most models has a value of almost
-// nothing and half of the attention, and a centre would make it large.
+// (attention.cpp). Fitted keys have the mean of their fit. Values have no centre: the first token
+// of most models has a value of almost nothing and half of the attention, and a centre would make
+// it large.
 //
 // Recent chunks are kept in 8 bits as well (precise_chunks.h): write() writes both.
 //
@@ -26,6 +27,7 @@
 
 #include "base/mapping.h"
 #include "base/result.h"
+#include "device/codec/key_fit.h"
 #include "device/codec/rotation.h"
 #include "device/codec/tile.h"
 
@@ -40,6 +42,13 @@ struct CacheShape {
   std::int64_t n_streams;
   // A copy in 8 bits of coarser codes, with one scale for a vector, as they have it.
   bool is_copy = false;
+  // Of keys coded in the basis of their own head (key_fit.h).
+  ChannelClasses fitted = {};
+
+  [[nodiscard]] bool is_fitted() const { return fitted.n != 0; }
+  [[nodiscard]] ChannelClasses classes() const {
+    return is_fitted() ? fitted : one_class(bits, head_dim);
+  }
 
   [[nodiscard]] int channels_per_scale() const {
     return is_copy ? head_dim : turbo::channels_per_scale(side, bits, head_dim);
@@ -68,11 +77,15 @@ class CompressedCache {
 
   // What a cache of this shape takes, with its precise chunks, without making one.
   [[nodiscard]] static std::size_t n_bytes(const CacheShape& shape);
-  [[nodiscard]] static Result<CompressedCache> create(const CacheShape& shape);
+  // fit: of the keys' heads, where the shape says that they are fitted.
+  [[nodiscard]] static Result<CompressedCache> create(const CacheShape& shape,
+                                                      std::shared_ptr<const KeyFit> fit = nullptr);
 
   [[nodiscard]] const CacheShape& shape() const { return shape_; }
   [[nodiscard]] const TileLayout& layout() const { return layout_; }
   [[nodiscard]] const Rotation& rotation() const { return rotation_; }
+  // Null: codes are of rotated vectors.
+  [[nodiscard]] const KeyFit* fit() const { return fit_.get(); }
 
   // Shows rows before they are written, while the centre is still open: it becomes their mean now
   // and then, and the rows seen before are written again. Afterwards does nothing. `rows` is
@@ -98,6 +111,9 @@ class CompressedCache {
 
   // One vector of head_dim numbers, as the model sees it (not rotated).
   void write(std::int64_t row, std::int64_t head, std::span<const float> vector);
+  // One for each row, at most a tile's.
+  void write_rows(std::span<const std::int64_t> rows, std::int64_t head,
+                  std::span<const float> vectors);
   void read(std::int64_t row, std::int64_t head, std::span<float> vector) const;
   // The copy in 8 bits, where there is one that lasts.
   void read_precise(std::int64_t row, std::int64_t head, std::span<float> vector) const;
@@ -122,17 +138,18 @@ class CompressedCache {
   void copy_stream(std::int64_t from, std::int64_t to);
 
  private:
-  CompressedCache(const CacheShape& shape, Mapping memory);
+  CompressedCache(const CacheShape& shape, Mapping memory, std::shared_ptr<const KeyFit> fit);
+  void start_centre();
   void find_centre();
   void write_row(std::int64_t row, std::span<const float> channels);
   void encode_rotated(std::int64_t row, std::int64_t head, std::span<const float> rotated);
+  void encode_fitted(std::int64_t row, std::int64_t head, std::span<const float> z);
   void write_precise(std::int64_t row, std::int64_t head, std::span<const float> rotated);
   void fill_precise(std::int64_t stream, std::int64_t chunk);
   void copy_codes(std::int64_t row, std::int64_t head);
-  void read_rotated(std::int64_t row, std::int64_t head, std::span<float> rotated) const;
+  void read_centred(std::int64_t row, std::int64_t head, std::span<float> vector) const;
   void read_around(std::span<const float> centre, std::int64_t row, std::int64_t head,
                    std::span<float> vector) const;
-  void turn_back(std::span<const float> centre, std::span<float> rotated) const;
   [[nodiscard]] std::int64_t n_chunks() const { return shape_.n_chunks(); }
   [[nodiscard]] std::uint8_t* head_start(std::int64_t stream, std::int64_t head) const;
   [[nodiscard]] std::span<std::uint8_t> tile_codes(std::int64_t row, std::int64_t head) const;
@@ -144,6 +161,7 @@ class CompressedCache {
   std::size_t codes_bytes_;  // of a head
   std::size_t head_bytes_;   // codes and scales
   Mapping memory_;
+  std::shared_ptr<const KeyFit> fit_;
   std::vector<float> centre_;  // n_heads x head_dim, not rotated
   bool is_centre_open_;
   std::unique_ptr<PreciseChunks> precise_;  // null: codes of 8 bits are precise enough

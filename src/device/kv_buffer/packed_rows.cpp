@@ -32,6 +32,7 @@ struct CentresHeader {
   std::uint32_t head_dim;
   std::uint32_t n_heads;
   std::uint32_t is_open;  // 1: from fewer rows than a centre is taken from
+  std::uint64_t fit;      // what keys were fitted with (KeyFit::id); 0: with nothing
 };
 
 constexpr float kRowMax = 65504;  // the largest number of an f16 row, and so of a mean of them
@@ -44,7 +45,8 @@ CentresHeader header_of(const CompressedCache& cache) {
   return {.bits = static_cast<std::uint32_t>(cache.shape().bits),
           .head_dim = static_cast<std::uint32_t>(cache.shape().head_dim),
           .n_heads = static_cast<std::uint32_t>(cache.shape().n_heads),
-          .is_open = cache.is_centre_open() ? 1U : 0U};
+          .is_open = cache.is_centre_open() ? 1U : 0U,
+          .fit = cache.fit() == nullptr ? 0 : cache.fit()->id()};
 }
 
 int side_number(const CacheTensor& cache) { return cache.side() == Side::kKey ? 0 : 1; }
@@ -93,6 +95,10 @@ std::optional<StoredCentres> read_centres(const CacheTensor& tensor, const Compr
   if (header.bits != own.bits || header.head_dim != own.head_dim || header.n_heads != own.n_heads ||
       header.is_open > 1) {
     refuse(tensor, "saved from a cache of another shape");
+    return std::nullopt;
+  }
+  if (header.fit != own.fit) {
+    refuse(tensor, "its keys were coded with another profile");
     return std::nullopt;
   }
   StoredCentres stored{.is_open = header.is_open == 1,

@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "device/codec/test_bases.h"
 #include "device/kv_buffer/kv_buffer.h"
 
 namespace slipstream::turbo {
@@ -67,7 +68,8 @@ struct Saved {
 // A cache of its own as the device has it, reached through the tensor functions of its buffer.
 class OneCache {
  public:
-  OneCache(Side side, int bits, int head_dim) : head_dim_(head_dim) {
+  OneCache(Side side, int bits, int head_dim, std::span<const HeadBasis> heads = {})
+      : head_dim_(head_dim) {
     context_.reset(ggml_init({.mem_size = 4096, .mem_buffer = nullptr, .no_alloc = true}));
     tensor_ = ggml_new_tensor_3d(context_.get(), GGML_TYPE_F16, head_dim * kHeads, kRowCells,
                                  kRowStreams);
@@ -75,7 +77,7 @@ class OneCache {
     buffer_.reset(ggml_backend_buft_alloc_buffer(buffer_type(), ggml_nbytes(tensor_)));
     tensor_->buffer = buffer_.get();
     tensor_->data = ggml_backend_buffer_get_base(buffer_.get());
-    EXPECT_TRUE(find_cache(tensor_)->bind_compressed(bits, head_dim).has_value());
+    EXPECT_TRUE(find_cache(tensor_)->bind_compressed(bits, head_dim, heads).has_value());
   }
 
   [[nodiscard]] CacheTensor& cache() const { return *find_cache(tensor_); }
@@ -287,6 +289,24 @@ class PackedRowsOnce : public testing::Test {
   OneCache fresh_{Side::kKey, 4, 128};
   Saved saved_;
 };
+
+TEST(PackedFit, ComesBackBitByBitWithTheSameFitOnly) {
+  for (const int bits : {3, 4}) {
+    const std::vector<HeadBasis> heads = test_bases(kHeads, 64);
+    OneCache from(Side::kKey, bits, 64, heads);
+    from.compute_rows(0, 20, 0, 1);
+    Saved saved = from.save({{0, 20}});
+
+    OneCache same(Side::kKey, bits, 64, heads);
+    ASSERT_TRUE(same.restore(saved, {{7, 20}}));
+    EXPECT_EQ(same.read(7, 20), from.read(0, 20));
+
+    OneCache other(Side::kKey, bits, 64, test_bases(kHeads, 64, 2));
+    EXPECT_FALSE(other.restore(saved, {{0, 20}}));
+    OneCache rotated(Side::kKey, bits, 64);
+    EXPECT_FALSE(rotated.restore(saved, {{0, 20}}));
+  }
+}
 
 TEST_F(PackedRowsOnce, PartsOfRowsAreRefused) {
   const std::vector<std::byte> before(cache_.f16_);
