@@ -21,6 +21,7 @@ constexpr std::int64_t kDefaultContext = 8192;
 struct InformedWish {
   std::string_view scheme;
   std::optional<KvFindings> findings = {};
+  std::filesystem::path key_profile = {};
   [[nodiscard]] const KvFindings* found() const { return findings ? &*findings : nullptr; }
 };
 
@@ -38,6 +39,7 @@ Result<InformedWish> inform(const std::filesystem::path& model, const KvWish& wi
   InformedWish informed{.scheme = wish.scheme};
   const std::optional<calibrate::Profile> profile = find_kv_profile(model, wish.profile);
   if (!profile) return informed;
+  informed.key_profile = profile->keys;
   if (wish.scheme == "auto") {
     const Result<KvScheme> chosen = parse_kv_scheme(profile->evidence.chosen);
     if (!chosen) return std::unexpected(chosen.error());
@@ -115,6 +117,7 @@ Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
   cache_bytes = std::min(std::max<std::uint64_t>(cache_bytes, 1), expert_bytes + expert_bytes / 8);
   return KvPlan{.scheme = choice->scheme.name(),
                 .plugin = {},
+                .key_profile = {},
                 .experts = std::to_string(cache_bytes),
                 .n_context = static_cast<int>(choice->forecast.n_ctx),
                 .kv_bytes = choice->forecast.kv_bytes,
@@ -140,6 +143,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, C
     if (!streaming) return std::unexpected(streaming.error());
     if (*streaming) {
       (*streaming)->plugin = *plugin;
+      if ((*streaming)->scheme.starts_with("turbo")) (*streaming)->key_profile = kv.key_profile;
       log_choice(model, kv, (*streaming)->scheme);
       return std::move(**streaming);
     }
@@ -153,6 +157,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, C
     if (!choice) return std::unexpected(choice.error());
     plan = {.scheme = choice->scheme.name(),
             .plugin = {},
+            .key_profile = {},
             .experts = {},
             .n_context = static_cast<int>(choice->forecast.n_ctx),
             .kv_bytes = choice->forecast.kv_bytes,
@@ -164,13 +169,17 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, C
                       : plugin              ? "turbo8v4"
                                             : "f16",
             .plugin = {},
+            .key_profile = {},
             .experts = {},
             .n_context = static_cast<int>(shape.n_ctx > 0 ? shape.n_ctx : kDefaultContext)};
   } else {
     return std::unexpected(profile.error());
   }
   log_choice(model, kv, plan.scheme);
-  if (plan.scheme.starts_with("turbo")) plan.plugin = *plugin;
+  if (plan.scheme.starts_with("turbo")) {
+    plan.plugin = *plugin;
+    plan.key_profile = kv.key_profile;
+  }
   return plan;
 }
 

@@ -29,7 +29,9 @@ struct ExpertWish {
 struct KvPlan {
   std::string scheme;
   std::filesystem::path plugin;  // empty where nothing of it is used
-  std::string experts;           // how they are streamed (ModelOptions); empty: they are not
+  // What calibration fitted to the model's keys; empty: nothing, or no use for it.
+  std::filesystem::path key_profile = {};
+  std::string experts;  // how they are streamed (ModelOptions); empty: they are not
   int n_context;
   // 0: not known, of an architecture that the forecast does not know.
   std::uint64_t kv_bytes = 0;

@@ -43,4 +43,9 @@ std::optional<calibrate::Profile> find_kv_profile(const std::filesystem::path& m
   return std::nullopt;
 }
 
+std::filesystem::path find_key_profile(const std::filesystem::path& model) {
+  const std::optional<calibrate::Profile> profile = find_kv_profile(model, {});
+  return profile ? profile->keys : std::filesystem::path();
+}
+
 }  // namespace slipstream

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/check.h"
 #include "base/cpu_quota.h"
 #include "base/format.h"
+#include "base/log.h"
 #include "engine/lazy_mapping.h"
 #include "engine/llama_log.h"
 #include "engine/memory/kv_scheme.h"
@@ -23,6 +25,13 @@ namespace {
 
 using OpenTurbo = ggml_backend_dev_t (*)(const char* scheme);
 using StreamExperts = bool (*)(const char* options);
+using UseKeys = bool (*)(const char* path);
+
+// What the environment says, even that there is none, was meant.
+std::filesystem::path effective_key_profile(const std::filesystem::path& asked) {
+  const char* named = std::getenv("GGML_TURBO_PROFILE");
+  return named != nullptr ? std::filesystem::path(named) : asked;
+}
 
 // The scheme belongs to the device, of which there is one: a process has one compressed scheme at a
 // time, which contexts take over when they are made.
@@ -49,6 +58,12 @@ Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo
   if (stream == nullptr || !stream(options.experts.c_str())) {
     return fail(Code::kInvalidArgument, with_llama_complaint(format_text(
                                             "cannot stream experts with {}", options.experts)));
+  }
+  const auto use_keys =
+      reinterpret_cast<UseKeys>(ggml_backend_reg_get_proc_address(reg, "ggml_turbo_use_keys"));
+  const std::filesystem::path keys = effective_key_profile(options.key_profile);
+  if (use_keys == nullptr || !use_keys(keys.c_str())) {  // keys can do without
+    log::warn("model.key_profile", {{"ignored", take_llama_complaint()}});
   }
   return device;
 }
@@ -163,6 +178,12 @@ Result<Model> Model::load(const ModelOptions& options) {
     return cannot_generate("keeps no context, as BERT and other models that only read");
   }
   return Model(options, scheme->is_turbo(), std::move(model), std::move(*context));
+}
+
+std::filesystem::path Model::key_profile() const {
+  const Result<KvScheme> scheme = parse_kv_scheme(options_.kv);
+  const bool counts = scheme && scheme->is_turbo();
+  return counts ? effective_key_profile(options_.key_profile) : std::filesystem::path();
 }
 
 Result<void> Model::change_kv(const std::string& kv) {

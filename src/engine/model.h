@@ -27,6 +27,8 @@ struct ModelOptions {
   std::filesystem::path plugin;  // for turbo... and for streamed experts
   std::string experts =
       {};  // how they are streamed, as the plugin reads it ("4G"); empty: they are not
+  // What was fitted to its keys (docs/formats/key-profile.md). GGML_TURBO_PROFILE goes before.
+  std::filesystem::path key_profile = {};
   int n_cells = 4096;
   int n_sequences_max = 1;  // ids
   int n_step_tokens_max = 512;
@@ -52,12 +54,16 @@ class Model {
   // scheme can have any; others none of turbo...: their layers are not on its device. After an
   // error there is no context, and the model is good for nothing but another change.
   [[nodiscard]] Result<void> change_kv(const std::string& kv);
+  // From the next change on.
+  void change_key_profile(const std::filesystem::path& file) { options_.key_profile = file; }
 
   [[nodiscard]] llama_model* model() const { return model_.get(); }
   [[nodiscard]] llama_context* context() const { return context_.get(); }
   [[nodiscard]] const llama_vocab* vocab() const { return llama_model_get_vocab(model_.get()); }
   [[nodiscard]] const std::filesystem::path& path() const { return options_.path; }
   [[nodiscard]] const std::string& kv() const { return options_.kv; }
+  // Empty where it has no influence.
+  [[nodiscard]] std::filesystem::path key_profile() const;
   // Cells of the KV cache: libllama may round the number up.
   [[nodiscard]] int n_cells() const { return static_cast<int>(llama_n_ctx(context_.get())); }
   // Tokens of a step whose logits can be had.

@@ -83,12 +83,20 @@ Result<Fingerprint> hash_with_model(Hash& hash, const std::filesystem::path& pat
 
 }  // namespace
 
-Result<Fingerprint> fingerprint_of(const std::filesystem::path& path, std::string_view kv) {
+Result<Fingerprint> fingerprint_of(const std::filesystem::path& path, std::string_view kv,
+                                   const std::filesystem::path& key_profile) {
   Hash hash;
   add(hash, kStateVersion);
   add(hash, ggml_version());
   add(hash, llama_version());
   add(hash, kv);
+  // One that is not there has no influence either.
+  if (const auto fd = open_file(key_profile.string(), O_RDONLY); fd && !key_profile.empty()) {
+    const std::uintmax_t n_bytes = std::filesystem::file_size(key_profile);
+    if (const auto added = add_range(hash, *fd, 0, n_bytes); !added) {
+      return std::unexpected(added.error());
+    }
+  }
   return hash_with_model(hash, path);
 }
 

@@ -12,6 +12,8 @@ TEST(ModelFingerprint, IsThatOfTheSameFileAndScheme) {
   ASSERT_TRUE(fingerprint.has_value());
   EXPECT_EQ(*fingerprint, *fingerprint_of(NEEDLE_MODEL, "turbo4"));
   EXPECT_NE(*fingerprint, *fingerprint_of(NEEDLE_MODEL, "turbo3"));
+  EXPECT_NE(*fingerprint, *fingerprint_of(NEEDLE_MODEL, "turbo4", /*key_profile=*/NEEDLE_MODEL));
+  EXPECT_EQ(*fingerprint, *fingerprint_of(NEEDLE_MODEL, "turbo4", "/nonexistent"));
 
   const TemporaryDirectory directory;
   const std::string copy = directory.path() + "/model.gguf";

@@ -84,6 +84,7 @@ class Calibration {
                          .plugin = options_.plugin,
                          .text = options_.text,
                          .directory = options_.scratch,
+                         .key_profile = options_.key_profile,
                          .depth = depths_.front(),
                          .n_chunks = options_.n_chunks,
                          .n_layers_together = options_.n_layers_together,
@@ -97,6 +98,7 @@ class Calibration {
     } catch (const nlohmann::json::exception& error) {
       return fail(Code::kCorrupt, format_text("a probe cannot be read: {}", error.what()));
     }
+    if (evidence_.probe.key_fitting.n_layers > 0) suite_.arm.key_profile = options_.key_profile;
     if (const Result<void> checked = check_scheme(geometry_, kKeysWithoutCentre); !checked) {
       evidence_.notes.push_back(
           format_text("keys were not searched for a large offset: {}", checked.error().message));
@@ -198,9 +200,11 @@ class Calibration {
     const KeyOffset& offset = evidence_.probe.key_offset;
     if (offset.is_large && evidence_.chosen != "f16") {
       text = format_text(
-          "keys keep 8 bits: they have a large offset, which 4-bit codes bear only while the "
-          "centre taken from a text's first rows fits (KL divergence {:.4f}; {:.4f} with stock's "
-          "q4_0 keys, which have no centre). ",
+          "keys keep {}: they have a large offset, which codes that are not fitted bear only while "
+          "the centre taken from a text's first rows fits (KL divergence {:.4f} at 4 bits; {:.4f} "
+          "with stock's q4_0 keys, which have no centre). ",
+          evidence_.probe.key_fitting.has_all ? "as many bits as can be fitted, at least 3"
+                                              : "8 bits",
           offset.kl_with_centre, offset.kl_without_centre);
     }
     if (evidence_.trials.size() > 1) {
@@ -227,7 +231,7 @@ class Calibration {
   [[nodiscard]] double probe_weight() const {
     const double n_groups =
         static_cast<double>(group_layers(geometry_, options_.n_layers_together).size());
-    return (10 + 6 * n_groups) * options_.n_chunks * depths_.front();
+    return kFitTokens + (10 + 6 * n_groups) * options_.n_chunks * depths_.front();
   }
   [[nodiscard]] double divergence_weight() const { return depth_sum() * options_.n_chunks; }
   [[nodiscard]] double needle_weight() const { return depth_sum() * 12 * options_.n_needle_texts; }

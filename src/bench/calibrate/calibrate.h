@@ -1,5 +1,6 @@
 // calibrate(): finds the smallest KV scheme that a model bears within a budget of divergence.
 //
+//   fit        codes for keys to the model's own keys (probe.h); all that follows uses them
 //   probe      what fewer bits cost in each group of layers (probe.h)
 //   choose     the fewest bytes whose costs add up to the budget (width_choice.h)
 //   try        that scheme as a whole, as eval does: divergence at each depth, needles
@@ -23,8 +24,9 @@ namespace slipstream::calibrate {
 struct Options {
   std::string model = {};
   std::string plugin = {};
-  std::string text = {};     // a file; empty: plain_text()
-  std::string scratch = {};  // a directory for log-probabilities
+  std::string text = {};         // a file; empty: plain_text()
+  std::string scratch = {};      // a directory for log-probabilities
+  std::string key_profile = {};  // where what is fitted to keys goes
   // Of trials; the probe takes the first. Empty: kDefaultDepths, as far as the model goes.
   std::vector<int> depths = {};
   int n_chunks = 2;

@@ -26,9 +26,17 @@ struct KeyOffset {
   double kl_without_centre = 0;  // q4_0 keys, values f16
   bool is_large = false;
 };
-// Past this ratio keys keep 8 bits. With values in 4 bits too, q4_0 is 0.8 to 1.5 times as far from
-// f16 as turbo4 on models without an offset, and 34 times on the one with (docs/quality.md).
+// Past this ratio keys keep 8 bits, or as few as can be fitted: a fitted mean holds everywhere.
+// With values in 4 bits too, q4_0 is 0.8 to 1.5 times as far from f16 as turbo4 on models without
+// an offset, and 34 times on the one with (docs/quality.md).
 inline constexpr double kLargeOffsetRatio = 10;
+
+// What was fitted to the model's keys before anything was measured (docs/formats/key-profile.md).
+struct KeyFitting {
+  int n_layers = 0;      // 0: nothing
+  int n_tokens = 0;      // that were looked at
+  bool has_all = false;  // of the layers that can be compressed
+};
 
 // What the probe measured (probe.h).
 struct ProbeResult {
@@ -38,6 +46,7 @@ struct ProbeResult {
   SchemeEvidence finest = {};  // turbo8, which the widths of groups are measured beside
   std::vector<SchemeEvidence> schemes = {};
   KeyOffset key_offset = {};
+  KeyFitting key_fitting = {};
   std::vector<LayerGroup> groups = {};
 };
 

@@ -17,15 +17,16 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KvBits, keys, values)
 
 namespace slipstream::calibrate {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProbeTask, model, plugin, text, directory, depth, n_chunks,
-                                   n_layers_together, n_threads, budget)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProbeTask, model, plugin, text, directory, key_profile, depth,
+                                   n_chunks, n_layers_together, n_threads, budget)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WidthOption, bits, kl, bytes_per_token)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LayerGroup, first_layer, last_layer, keys, values)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChosenGroup, first_layer, last_layer, bits, kl)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SchemeEvidence, kv, kl, same_top)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KeyOffset, kl_with_centre, kl_without_centre, is_large)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KeyFitting, n_layers, n_tokens, has_all)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProbeResult, depth, n_chunks, n_tokens, finest, schemes,
-                                   key_offset, groups)
+                                   key_offset, key_fitting, groups)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trial, kv, kl_expected, kl, same_top, n_needles, n_needles_found,
                                    objection)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Evidence, chosen, reason, budget, bytes_per_token,

@@ -12,6 +12,7 @@
 #include "bench/calibrate/evidence_json.h"
 #include "bench/quality/divergence_pass.h"
 #include "bench/quality/plain_text.h"
+#include "engine/key_fitting.h"
 #include "engine/memory/memory_forecast.h"
 #include "engine/sampling/vocabulary.h"
 
@@ -25,6 +26,7 @@ constexpr const char* kFinest = "turbo8";
 // What people name, as far as the model can have it: --kv refuses those that turn out to be broken.
 constexpr std::array kNamed = {"turbo8v4", "turbo4", "turbo3", "turbo2", "q8_0", "q4_0"};
 constexpr std::array kWidths = {4, 3, 2};
+constexpr int kFittedBitsMin = 3;  // keys of fewer bits are never fitted
 constexpr const char* kKeysWithCentre = "turbo4v0";
 
 using quality::DivergenceFigures;
@@ -37,8 +39,8 @@ class Probe {
 
   Result<ProbeResult> run() {
     for (const auto step :
-         {&Probe::read_layers, &Probe::open, &Probe::record_f16, &Probe::measure_named,
-          &Probe::look_for_offset, &Probe::measure_groups}) {
+         {&Probe::read_layers, &Probe::open, &Probe::fit_keys, &Probe::record_f16,
+          &Probe::look_for_offset, &Probe::measure_named, &Probe::measure_groups}) {
       if (const Result<void> done = (this->*step)(); !done) return std::unexpected(done.error());
     }
     return std::move(result_);
@@ -82,12 +84,44 @@ class Probe {
     if (!tokens) return std::unexpected(tokens.error());
     std::optional<Token> begin;
     if (llama_vocab_get_add_bos(model->vocab())) begin = vocabulary->bos();
-    Result<std::vector<Tokens>> chunks = quality::cut(*tokens, task_.depth, task_.n_chunks, begin);
+    const int n_fit_chunks = (kFitTokens + task_.depth - 1) / task_.depth;
+    Result<std::vector<Tokens>> chunks =
+        quality::cut(*tokens, task_.depth, task_.n_chunks + n_fit_chunks, begin);
     if (!chunks) return std::unexpected(chunks.error());
     chunks_ = std::move(*chunks);
+    split_chunks();
     result_.depth = task_.depth;
     result_.n_chunks = static_cast<int>(chunks_.size());
     model_ = std::make_unique<Model>(std::move(*model));
+    return {};
+  }
+
+  // What is measured first, and behind it what keys are fitted to; of a text that is too short for
+  // both, the same.
+  void split_chunks() {
+    const auto n_measured =
+        std::min(chunks_.size(), static_cast<std::size_t>(std::max(task_.n_chunks, 1)));
+    fit_chunks_.assign(chunks_.begin() + static_cast<std::ptrdiff_t>(n_measured), chunks_.end());
+    chunks_.resize(n_measured);
+    if (fit_chunks_.empty()) fit_chunks_ = chunks_;
+  }
+
+  Result<void> fit_keys() {
+    if (Result<void> begun = begin_fitting_keys(task_.key_profile); !begun) return begun;
+    const auto ignore = [](std::span<const float>, Token) -> Result<void> { return {}; };
+    for (const Tokens& chunk : fit_chunks_) {
+      if (Result<void> read = quality::read_chunk(*model_, chunk, kStepTokens, ignore); !read) {
+        return read;
+      }
+      result_.key_fitting.n_tokens += static_cast<int>(chunk.size());
+      tell(1.0 / result_.n_chunks);
+      n_passes_ += 1.0 / result_.n_chunks;
+    }
+    const Result<int> n_layers = end_fitting_keys();
+    if (!n_layers) return std::unexpected(n_layers.error());
+    result_.key_fitting.n_layers = *n_layers;
+    result_.key_fitting.has_all =
+        *n_layers >= std::ranges::count_if(geometry_.attention, can_compress);
     return {};
   }
 
@@ -109,7 +143,9 @@ class Probe {
     return figures;
   }
 
+  // With what was fitted to keys from here on: an offset is looked for without.
   Result<void> measure_named() {
+    if (result_.key_fitting.n_layers > 0) model_->change_key_profile(task_.key_profile);
     const Result<DivergenceFigures> finest = pass(kFinest);
     if (!finest) return std::unexpected(finest.error());
     result_.n_tokens = finest->n_tokens;
@@ -148,8 +184,10 @@ class Probe {
   Result<void> measure_side(LayerGroup& group, bool is_key) {
     std::vector<WidthOption>& options = is_key ? group.keys : group.values;
     options.front().bytes_per_token = bytes_of(group, is_key, 8);
-    if (is_key && result_.key_offset.is_large) return {};
+    const bool must_fit = is_key && result_.key_offset.is_large;
+    if (must_fit && !result_.key_fitting.has_all) return {};
     for (const int bits : kWidths) {
+      if (must_fit && bits < kFittedBitsMin) break;
       if (options.back().kl > task_.budget) break;  // fewer bits cost more
       const Result<DivergenceFigures> figures =
           pass(with_group(kFinest, group, one_side(is_key, bits, 8)));
@@ -186,8 +224,9 @@ class Probe {
   }
 
   void tell(double part) const {
-    const double n_all =
-        1 + 1 + kNamed.size() + 2 + static_cast<double>(2 * kWidths.size() * result_.groups.size());
+    const double n_all = static_cast<double>(fit_chunks_.size()) / result_.n_chunks + 1 + 1 +
+                         kNamed.size() + 2 +
+                         static_cast<double>(2 * kWidths.size() * result_.groups.size());
     on_progress_((n_passes_ + part) / n_all);
   }
 
@@ -197,6 +236,7 @@ class Probe {
   const bench::OnProgress& on_progress_;
   ModelGeometry geometry_;
   std::vector<Tokens> chunks_;
+  std::vector<Tokens> fit_chunks_;
   std::unique_ptr<Model> model_;
   double n_passes_ = 0;
   ProbeResult result_;

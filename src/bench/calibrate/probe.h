@@ -2,8 +2,9 @@
 // bits. One process, one load of the weights, and a new context for each scheme.
 //
 // Layers are taken together in at most kGroupsMax groups unless the task says otherwise, so that
-// many layers take no longer than a few. Widths go down from 4 bits until one costs more than the
-// budget.
+// many layers take no longer than a few. What is fitted to keys (engine/key_fitting.h) is made
+// first, from the text behind what is measured, and used from then on. Widths go down from 4 bits
+// until one costs more than the budget.
 //
 // Threads: probe() by one thread per process. Errors: as of Model::load() and divergence_pass.h;
 //          kInvalidArgument for a depth that model or text do not have; kUnsupported for a model of
@@ -23,8 +24,9 @@ namespace slipstream::calibrate {
 struct ProbeTask {
   std::string model = {};
   std::string plugin = {};
-  std::string text = {};       // a file; empty: plain_text()
-  std::string directory = {};  // for log-probabilities of f16
+  std::string text = {};         // a file; empty: plain_text()
+  std::string directory = {};    // for log-probabilities of f16
+  std::string key_profile = {};  // where what is fitted to keys goes
   int depth = 512;
   int n_chunks = 2;
   int n_layers_together = 0;  // 0: as many as make kGroupsMax groups
@@ -33,6 +35,7 @@ struct ProbeTask {
 };
 
 inline constexpr int kGroupsMax = 8;
+inline constexpr int kFitTokens = 4096;
 // 4-bit keys that keep their offset (KeyOffset).
 inline constexpr const char* kKeysWithoutCentre = "q4_0/f16";
 

@@ -18,6 +18,7 @@ json to_json_object(const Profile& profile) {
   return {{"format", kProfileFormat},
           {"slipstream", profile.slipstream},
           {"model", {{"fingerprint", profile.fingerprint}, {"file", profile.model_file}}},
+          {"keys", profile.keys.filename().string()},
           {"created", profile.created},
           {"llama_cpp", profile.llama_cpp},
           {"ggml", profile.ggml},
@@ -29,6 +30,7 @@ Profile from_json_object(const json& object) {
   return {.slipstream = object.at("slipstream"),
           .fingerprint = object.at("model").at("fingerprint"),
           .model_file = object.at("model").at("file"),
+          .keys = object.at("keys").get<std::string>(),
           .created = object.at("created"),
           .llama_cpp = object.at("llama_cpp"),
           .ggml = object.at("ggml"),
@@ -41,13 +43,30 @@ std::unexpected<Error> damaged(const std::filesystem::path& path, std::string_vi
                                           path.string(), what));
 }
 
+// Whole or not at all.
+Result<void> copy_keys(const std::filesystem::path& from, const std::filesystem::path& to) {
+  const std::string unfinished = format_text("{}.{}", to.string(), getpid());
+  std::error_code error;
+  std::filesystem::copy_file(from, unfinished, error);
+  if (!error) std::filesystem::rename(unfinished, to, error);
+  if (!error) return {};
+  const int why = error.value();
+  std::filesystem::remove(unfinished, error);
+  return fail_errno(why, format_text("cannot write {}", to.string()));
+}
+
 }  // namespace
 
 Result<void> write_profile(const Profile& profile, const std::filesystem::path& path) {
   std::error_code error;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  Profile named = profile;
+  if (!profile.keys.empty()) {
+    named.keys = std::filesystem::path(path).replace_extension(".keys");
+    if (Result<void> copied = copy_keys(profile.keys, named.keys); !copied) return copied;
+  }
   const std::string unfinished = format_text("{}.{}", path.string(), getpid());
-  const std::string text = to_json_object(profile).dump(1) + "\n";
+  const std::string text = to_json_object(named).dump(1) + "\n";
   {
     const Result<UniqueFd> file = open_file(unfinished, O_WRONLY | O_CREAT | O_TRUNC);
     if (!file) return std::unexpected(file.error());
@@ -88,6 +107,13 @@ Result<Profile> load_profile(const std::filesystem::path& path, std::string_view
   }
   if (const Result<KvScheme> scheme = parse_kv_scheme(profile.evidence.chosen); !scheme) {
     return damaged(path, scheme.error().message);
+  }
+  if (!profile.keys.empty()) {
+    profile.keys = path.parent_path() / profile.keys.filename();
+    std::error_code error;
+    if (!std::filesystem::exists(profile.keys, error)) {
+      return damaged(path, format_text("{} is missing", profile.keys.string()));
+    }
   }
   return profile;
 }

@@ -1,7 +1,11 @@
 // Profile: the evidence of a calibration in a file, and which model it is of.
 //
 //   { "format": 1, "slipstream": "0.1.0", "model": {"fingerprint": "...", "file": "..."},
-//     "created": "...", "llama_cpp": "...", "ggml": "...", "machine": {...}, "evidence": {...} }
+//     "keys": "....keys", "created": "...", "llama_cpp": "...", "ggml": "...", "machine": {...},
+//     "evidence": {...} }
+//
+// Beside it, under the name in "keys", what was fitted to the model's keys: the evidence is of
+// both.
 //
 // Evidence is of one codec: a profile that another version of ours wrote is not used.
 //
@@ -23,13 +27,14 @@
 
 namespace slipstream::calibrate {
 
-// 2: figures of caches that keep in 8 bits what is read most.
-inline constexpr int kProfileFormat = 2;
+// 3: figures of keys in codes that are fitted to them.
+inline constexpr int kProfileFormat = 3;
 
 struct Profile {
   std::string slipstream;   // version
   std::string fingerprint;  // of the model alone, hexadecimal
   std::string model_file;
+  std::filesystem::path keys = {};  // what was fitted to its keys; empty: nothing
   std::string created;
   std::string llama_cpp;
   std::string ggml;
@@ -37,6 +42,7 @@ struct Profile {
   Evidence evidence = {};
 };
 
+// `profile.keys` is copied beside it.
 [[nodiscard]] Result<void> write_profile(const Profile& profile, const std::filesystem::path& path);
 [[nodiscard]] Result<Profile> load_profile(const std::filesystem::path& path,
                                            std::string_view fingerprint,

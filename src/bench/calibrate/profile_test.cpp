@@ -42,13 +42,15 @@ class ProfileFile : public testing::Test {
     std::string name = testing::TempDir() + "profile-XXXXXX";
     directory_ = mkdtemp(name.data());
     path_ = directory_ / "new" / "profile.json";
+    std::ofstream(directory_ / "fitted") << "keys";
   }
   ~ProfileFile() override { std::filesystem::remove_all(directory_); }
 
-  static Profile profile() {
+  [[nodiscard]] Profile profile() const {
     return {.slipstream = "1.2.3",
             .fingerprint = "abcd",
             .model_file = "model.gguf",
+            .keys = directory_ / "fitted",
             .created = "2026-11-16T00:00:00Z",
             .llama_cpp = "0.7.0",
             .ggml = "0.27.0",
@@ -74,7 +76,8 @@ TEST_F(ProfileFile, IsReadAsItWasWritten) {
   EXPECT_EQ(read->evidence.probe.groups[0].keys[1].kl, 0.1);
   EXPECT_EQ(read->evidence.trials[0].kl, 0.01);
   EXPECT_EQ(read->machine["cpu"], "a CPU");
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_.parent_path()), {}), 1)
+  EXPECT_EQ(read->keys, path_.parent_path() / "profile.keys");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path_.parent_path()), {}), 2)
       << "nothing unfinished is left behind";
 }
 
@@ -90,6 +93,16 @@ TEST_F(ProfileFile, OfAnotherModelOrVersionIsRefused) {
   EXPECT_THAT(other_version.error().message, HasSubstr("calibrate again"));
   rewrite(format_text("{{\"format\": {}, \"slipstream\": \"1.2.3\"}}", kProfileFormat - 1));
   EXPECT_EQ(load_profile(path_, "abcd", "1.2.3").error().code, Code::kUnsupported);
+}
+
+TEST_F(ProfileFile, IsOfNoUseWithoutWhatWasFittedToKeys) {
+  ASSERT_TRUE(write_profile(profile(), path_));
+  std::filesystem::remove(path_.parent_path() / "profile.keys");
+  EXPECT_EQ(load_profile(path_, "abcd", "1.2.3").error().code, Code::kCorrupt);
+  Profile without = profile();
+  without.keys.clear();
+  ASSERT_TRUE(write_profile(without, path_));
+  EXPECT_EQ(load_profile(path_, "abcd", "1.2.3")->keys, "");
 }
 
 TEST_F(ProfileFile, ThatIsDamagedIsRefusedAtEveryLength) {

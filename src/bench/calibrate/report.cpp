@@ -63,7 +63,11 @@ std::string trial_table(const Evidence& evidence) {
 }  // namespace
 
 std::string report_for_terminal(const Evidence& evidence) {
-  std::string text = format_text(
+  const KeyFitting& keys = evidence.probe.key_fitting;
+  std::string text = keys.n_layers == 0 ? std::string("Keys of this model cannot be fitted.\n")
+                                        : format_text("Keys of {} layers fitted from {} tokens.\n",
+                                                      keys.n_layers, keys.n_tokens);
+  text += format_text(
       "What fewer bits cost: mean KL divergence from f16, other layers at 8 bits ({} tokens at "
       "depth "
       "{})\n{}\n",

@@ -60,6 +60,7 @@ class Arm {
     return Model::load({.path = options_.model,
                         .kv = options_.kv,
                         .plugin = options_.plugin,
+                        .key_profile = options_.key_profile,
                         .n_cells = n_cells,
                         .n_sequences_max = kRunner.n_sequence_ids(),
                         .n_step_tokens_max = kStepTokens,

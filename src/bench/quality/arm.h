@@ -25,6 +25,7 @@ struct ArmOptions {
   std::string model = {};
   std::string kv = {};
   std::string plugin = {};          // for turbo...
+  std::string key_profile = {};     // what was fitted to the model's keys; empty: nothing
   std::string text = {};            // a file; empty: plain_text()
   std::string base_directory = {};  // for log-probabilities
   std::vector<int> depths = {};     // empty: kDefaultDepths, as far as model and text go

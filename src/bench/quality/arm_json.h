@@ -9,8 +9,8 @@
 
 namespace slipstream::quality {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArmOptions, model, kv, plugin, text, base_directory, depths,
-                                   n_chunks, n_needle_texts, n_tool_calls, n_drift_prompts,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArmOptions, model, kv, plugin, key_profile, text, base_directory,
+                                   depths, n_chunks, n_needle_texts, n_tool_calls, n_drift_prompts,
                                    n_drift_tokens, n_threads, tasks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DivergenceFigures, n_tokens, kl_mean, kl_mean_error, kl_median,
                                    kl_90, kl_95, kl_99, kl_99_9, kl_max, same_top, same_top_error,

@@ -21,9 +21,10 @@ struct Cell {
 struct CellTask {
   Cell cell;
   std::filesystem::path model;
-  std::filesystem::path plugin;  // for turbo... schemes
-  std::filesystem::path text;    // what all tokens are taken from
-  std::filesystem::path states;  // where the filled depth is kept for the next cell
+  std::filesystem::path plugin;       // for turbo... schemes
+  std::filesystem::path key_profile;  // what was fitted to the model's keys; empty: nothing
+  std::filesystem::path text;         // what all tokens are taken from
+  std::filesystem::path states;       // where the filled depth is kept for the next cell
   int n_threads = 1;
   int n_prompt = 512;  // tokens of the prefill that counts, all sequences together
   int n_tokens = 64;   // that each sequence decodes

@@ -18,6 +18,7 @@ void to_json(json& json, const CellTask& task) {
   json = {{"cell", task.cell},
           {"model", task.model.string()},
           {"plugin", task.plugin.string()},
+          {"key_profile", task.key_profile.string()},
           {"text", task.text.string()},
           {"states", task.states.string()},
           {"threads", task.n_threads},
@@ -29,6 +30,7 @@ void from_json(const json& json, CellTask& task) {
   json.at("cell").get_to(task.cell);
   task.model = json.at("model").get<std::string>();
   task.plugin = json.at("plugin").get<std::string>();
+  task.key_profile = json.at("key_profile").get<std::string>();
   task.text = json.at("text").get<std::string>();
   task.states = json.at("states").get<std::string>();
   json.at("threads").get_to(task.n_threads);

@@ -307,6 +307,7 @@ Result<CellFigures> run_cell(const CellTask& task, const std::function<void(doub
   Result<Model> model = Model::load({.path = task.model,
                                      .kv = cell.kv,
                                      .plugin = task.plugin,
+                                     .key_profile = task.key_profile,
                                      .n_cells = n_each * cell.n_sequences,
                                      .n_sequences_max = cell.n_sequences,
                                      .n_step_tokens_max = kStepTokens,

@@ -21,6 +21,7 @@
 #include "bench/speed/run_matrix.h"
 #include "cli/hub/find_model.h"
 #include "cli/kv_choice.h"
+#include "cli/kv_profile.h"
 #include "cli/plugin_path.h"
 #include "cli/progress.h"
 #include "cli/run_facts.h"
@@ -152,6 +153,9 @@ Result<int> try_run(Options options) {
                 {"prompt tokens", options.n_prompt},
                 {"decoded tokens", options.n_tokens},
                 {"text", options.text.empty() ? "built in" : options.text}});
+  std::filesystem::path keys;
+  if (!plugin->empty()) keys = find_key_profile(options.model);
+  if (!keys.empty()) work->update({{"keys", "fitted"}});
 
   std::filesystem::path directory = options.directory;
   if (directory.empty()) {
@@ -176,6 +180,7 @@ Result<int> try_run(Options options) {
         {.cell = {},
          .model = options.model,
          .plugin = *plugin,
+         .key_profile = keys,
          .text = *text,
          .states = directory / "states",
          .n_threads = n_threads,

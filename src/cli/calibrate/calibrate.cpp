@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/format.h"
@@ -33,6 +34,7 @@ Result<void> complete(Options& work, const ScratchFolder& scratch) {
     work.plugin = plugin->string();
   }
   work.scratch = scratch.path();
+  work.key_profile = work.scratch + "/keys";
   work.probe_command = {"/proc/self/exe", "calibrate-probe"};
   work.arm_command = {"/proc/self/exe", "eval-arm"};
   return {};
@@ -67,6 +69,7 @@ Result<int> try_calibrate(const CommandOptions& options) {
       write_profile({.slipstream = kVersion,
                      .fingerprint = id,
                      .model_file = std::filesystem::path(work.model).filename().string(),
+                     .keys = evidence->probe.key_fitting.n_layers > 0 ? work.key_profile : "",
                      .created = format_text("{:%FT%TZ}", now),
                      .llama_cpp = llama_version(),
                      .ggml = ggml_version(),
@@ -81,7 +84,8 @@ Result<int> try_calibrate(const CommandOptions& options) {
 }  // namespace
 
 int run(const CommandOptions& options) {
-  log::set_level(log::Level::kWarn);  // a person reads along
+  log::set_level(log::Level::kWarn);     // a person reads along
+  (void)unsetenv("GGML_TURBO_PROFILE");  // it makes one, and what it measures is of that
   const Result<int> status = try_calibrate(options);
   if (status) return *status;
   std::fprintf(stderr, "slipstream calibrate: %s\n", status.error().message.c_str());

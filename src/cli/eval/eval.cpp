@@ -15,6 +15,7 @@
 #include "bench/quality/suite.h"
 #include "cli/doctor/probes.h"
 #include "cli/hub/find_model.h"
+#include "cli/kv_profile.h"
 #include "cli/plugin_path.h"
 #include "cli/progress.h"
 #include "cli/scratch_folder.h"
@@ -66,6 +67,9 @@ Result<quality::SuiteOptions> suite_options(const Options& options, const std::s
     const Result<std::filesystem::path> plugin = find_turbo_plugin();
     if (!plugin) return std::unexpected(plugin.error());
     suite.arm.plugin = plugin->string();
+  }
+  if (!suite.arm.plugin.empty()) {
+    suite.arm.key_profile = find_key_profile(suite.arm.model).string();
   }
   return suite;
 }

@@ -149,14 +149,22 @@ void print_profile(const std::filesystem::path& path) {
     return;
   }
   const calibrate::Evidence& evidence = profile->evidence;
-  print("calibrated", format_text("--kv {}, {:.0f} bytes per token; mean KL divergence from f16:",
-                                  evidence.chosen, evidence.bytes_per_token));
+  print("calibrated",
+        format_text("--kv {}, {:.0f} bytes per token", evidence.chosen, evidence.bytes_per_token));
+  const calibrate::KeyFitting& keys = evidence.probe.key_fitting;
+  if (keys.n_layers > 0) {
+    print("", format_text("keys of {} layers are fitted, from {} tokens ({})", keys.n_layers,
+                          keys.n_tokens, profile->keys.string()));
+  } else {
+    print("", "its keys could not be fitted");
+  }
   std::vector<calibrate::SchemeEvidence> schemes = evidence.probe.schemes;
   if (!evidence.trials.empty()) {
     const calibrate::Trial& taken = evidence.trials.back();
     schemes.push_back({.kv = taken.kv, .kl = taken.kl, .same_top = taken.same_top});
   }
   std::ranges::sort(schemes, {}, &calibrate::SchemeEvidence::kl);
+  print("", "mean KL divergence from f16:");
   for (const calibrate::SchemeEvidence& scheme : schemes) {
     print("", format_text("--kv {:<9} {:.4f}, the same top token in {:.1f} %{}", scheme.kv,
                           scheme.kl, 100 * scheme.same_top,

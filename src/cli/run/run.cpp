@@ -111,6 +111,7 @@ Result<Model> load(const Options& options, const std::filesystem::path& path, co
                       .kv = kv.scheme,
                       .plugin = kv.plugin,
                       .experts = kv.experts,
+                      .key_profile = kv.key_profile,
                       .n_cells = kv.n_context,
                       .n_sequences_max = kRunner.n_sequence_ids(),
                       .n_threads = options.n_threads,

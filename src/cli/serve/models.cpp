@@ -96,6 +96,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                                      .kv = kv.scheme,
                                      .plugin = kv.plugin,
                                      .experts = kv.experts,
+                                     .key_profile = kv.key_profile,
                                      .n_cells = kv.n_context,
                                      .n_sequences_max = runner.n_sequence_ids(),
                                      .n_threads = options.n_threads,
@@ -115,6 +116,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
   log::info("serve.model", {{"name", named.name},
                             {"path", named.path},
                             {"kv", kv.scheme},
+                            {"keys", kv.key_profile.empty() ? "-" : "fitted"},
                             {"expert_cache", kv.experts.empty() ? "-" : kv.experts},
                             {"context", (*engine)->n_context()}});
   std::unique_ptr<ChatTemplate> chat_template = read_chat_template(**engine);
