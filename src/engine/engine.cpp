@@ -184,7 +184,7 @@ void Engine::run_until_failure(const std::stop_token& stop, std::unique_ptr<Disk
 void Engine::run(const std::stop_token& stop, std::unique_ptr<DiskTier> tier) {
   while (!stop.stop_requested()) {
     try {
-      run_until_failure(stop, std::move(tier));
+      run_until_failure(stop, std::exchange(tier, nullptr));
     } catch (const std::exception& error) {
       log::error("engine.failure", {{"error", error.what()}});
       llama_memory_clear(llama_get_memory(model_.context()), true);

@@ -103,9 +103,8 @@ class Builder final : public nlohmann::json_sax<Json> {
       return refuse(format_text("it is nested more than {} deep", limits_.json_nesting_max));
     }
     // Only what is innermost grows, so that this stays where it is.
-    Json* placed = place(std::move(value));
-    if (placed != nullptr) open_.push_back(placed);
-    return placed != nullptr;
+    open_.push_back(place(std::move(value)));
+    return open_.back() != nullptr;  // else nothing more is read
   }
   Json* place(Json value) {
     if (++n_values_ > limits_.json_values_max) {

@@ -94,20 +94,21 @@ Result<void> GrammarMatcher::find_allowed(const TokenPieces& pieces, std::vector
 void GrammarMatcher::allow_by_id(const TokenPieces& pieces, std::vector<bool>& allowed) const {
   const Frame& now = frames_.front();
   if (now.partial.n_left > 0) return;
-  std::optional<Token> excluded;  // by the first "any token but this"
+  constexpr Token kNone = -1;
+  Token excluded = kNone;  // by the first "any token but this"
   for (std::size_t i = now.first; i < now.last; ++i) {
     if (stacks_[i] == kBottom) continue;
     const GrammarSymbol& symbol = grammar_.symbol(nodes_[stacks_[i]].symbol);
     const auto id = static_cast<Token>(symbol.value);
     if (symbol.kind == Kind::kToken && !pieces.is_end(id)) {
       allowed[symbol.value] = true;
-    } else if (symbol.kind == Kind::kNotToken && !excluded) {
+    } else if (symbol.kind == Kind::kNotToken && excluded == kNone) {
       excluded = id;
       for (const Token token : pieces.sorted()) {
         if (token != id) allowed[static_cast<std::size_t>(token)] = true;
       }
-    } else if (symbol.kind == Kind::kNotToken && id != *excluded && !pieces.is_end(*excluded)) {
-      allowed[static_cast<std::size_t>(*excluded)] = true;  // then no token is excluded by all
+    } else if (symbol.kind == Kind::kNotToken && id != excluded && !pieces.is_end(excluded)) {
+      allowed[static_cast<std::size_t>(excluded)] = true;  // then no token is excluded by all
     }
   }
 }

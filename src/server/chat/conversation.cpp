@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "base/format.h"
@@ -159,13 +158,13 @@ class Speaker {
     } else if (!pending_system_.empty()) {
       text = std::exchange(pending_system_, {}) + "\n\n" + text;
     }
-    if (!results_) {
-      results_ = std::move(text);
-    } else {
-      *results_ += '\n';
-      *results_ += text;
+    if (is_result) {
+      if (!results_.empty()) results_ += '\n';
+      results_ += text;
+      return {};
     }
-    if (!is_result) push(std::move(said), *std::exchange(results_, std::nullopt));
+    if (!results_.empty()) text = std::exchange(results_, {}) + '\n' + text;
+    push(std::move(said), std::move(text));
     return {};
   }
 
@@ -231,8 +230,9 @@ class Speaker {
 
   // Once for all of them: many small ones would otherwise be copied again for each.
   void flush_results() {
-    if (!results_) return;
-    push({{"role", "user"}}, *std::exchange(results_, std::nullopt));
+    if (results_.empty()) return;
+    std::string text = std::exchange(results_, {});
+    push({{"role", "user"}}, std::move(text));
   }
 
   void push(Json said, std::string content) {
@@ -253,7 +253,7 @@ class Speaker {
   Json messages_ = Json::array();
   std::map<std::string, std::string> names_;  // of tools, by the ids of their calls
   std::string pending_system_;
-  std::optional<std::string> results_;  // of tools, to be said as the user's words
+  std::string results_;  // of tools, to be said as the user's words; empty: none
 };
 
 }  // namespace

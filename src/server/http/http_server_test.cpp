@@ -16,7 +16,6 @@ namespace slipstream {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using std::chrono::steady_clock;
 
 // A client that says exactly what it is told to.

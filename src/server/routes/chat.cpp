@@ -274,11 +274,11 @@ ApiResult<std::string> grammar_of_calls(const ServedModel& model, const ChatRequ
 // Of "response_format". A model may call tools instead, and first ends the reasoning that its
 // template has opened.
 ApiResult<std::string> grammar_of_response(const ServedModel& model, const ChatRequest& request,
-                                           std::string_view prompt) {
+                                           const Json& schema, std::string_view prompt) {
   constexpr const char* kParam = "response_format.json_schema.schema";
   const bool may_call = request.tools.is_array() && !request.tools.empty();
   if (!may_call && !opens_reasoning(prompt, model.chat_template->format().reasoning)) {
-    Result<std::string> text = grammar_of_schema(*request.response_schema);
+    Result<std::string> text = grammar_of_schema(schema);
     if (!text) return refuse(kParam, text.error().message);
     return std::move(*text);
   }
@@ -294,7 +294,7 @@ ApiResult<std::string> grammar_of_response(const ServedModel& model, const ChatR
     markup = std::move(*found);
   }
   CallGrammar grammar = empty_grammar(model, request, prompt, std::move(markup));
-  if (const Result<void> allowed = grammar.allow_value(*request.response_schema); !allowed) {
+  if (const Result<void> allowed = grammar.allow_value(schema); !allowed) {
     return refuse(kParam, allowed.error().message);
   }
   if (may_call) {
@@ -328,8 +328,8 @@ asio::awaitable<ApiResult<void>> answer_chat(ServedModel& model, HttpExchange& e
     ApiResult<std::string> grammar = grammar_of_calls(model, *request, *prompt);
     if (!grammar) co_return std::unexpected(grammar.error());
     request->options.sampling.grammar = std::move(*grammar);
-  } else if (request->response_schema) {
-    ApiResult<std::string> grammar = grammar_of_response(model, *request, *prompt);
+  } else if (const std::optional<Json>& schema = request->response_schema; schema.has_value()) {
+    ApiResult<std::string> grammar = grammar_of_response(model, *request, *schema, *prompt);
     if (!grammar) co_return std::unexpected(grammar.error());
     request->options.sampling.grammar = std::move(*grammar);
   }
