@@ -30,7 +30,8 @@ std::string with_commas(std::int64_t number) {
 // Too late for a line in the log: the program's own may be gone.
 FitRun::~FitRun() {
   const MutexLock lock(mutex_);
-  if (count_keys() != n_keys_saved_) (void)write_profile(path_, fitted());
+  if (count_keys() == n_keys_saved_) return;
+  [[maybe_unused]] const Result<void> written = write_profile(path_, fitted());
 }
 
 KeyMoments* FitRun::layer(const ggml_tensor* attention, int layer) {
