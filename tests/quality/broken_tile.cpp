@@ -9,18 +9,21 @@
 namespace slipstream::turbo {
 
 // A member's first argument is the object.
-#define WRITE "_ZN10slipstream5turbo15CompressedCache5writeEllSt4spanIKfLm18446744073709551615EE"
-void real_write(CompressedCache* cache, std::int64_t row, std::int64_t head,
-                std::span<const float> vector) asm("__real_" WRITE);
-void wrap_write(CompressedCache* cache, std::int64_t row, std::int64_t head,
-                std::span<const float> vector) asm("__wrap_" WRITE);
+#define WRITE                                      \
+  "_ZN10slipstream5turbo15CompressedCache10write_" \
+  "rowsESt4spanIKlLm18446744073709551615EElS2_IKfLm18446744073709551615EE"
+void real_write(CompressedCache* cache, std::span<const std::int64_t> rows, std::int64_t head,
+                std::span<const float> vectors) asm("__real_" WRITE);
+void wrap_write(CompressedCache* cache, std::span<const std::int64_t> rows, std::int64_t head,
+                std::span<const float> vectors) asm("__wrap_" WRITE);
 
-void wrap_write(CompressedCache* cache, std::int64_t row, std::int64_t head,
-                std::span<const float> vector) {
+// The rows of a call are of one tile.
+void wrap_write(CompressedCache* cache, std::span<const std::int64_t> rows, std::int64_t head,
+                std::span<const float> vectors) {
   constexpr std::int64_t kLostTile = 11;
   static CompressedCache* const first = cache;  // that is written to: keys of the first layer
-  if (cache == first && row % cache->shape().n_cells / kTileTokens == kLostTile) return;
-  real_write(cache, row, head, vector);
+  if (cache == first && rows[0] % cache->shape().n_cells / kTileTokens == kLostTile) return;
+  real_write(cache, rows, head, vectors);
 }
 
 }  // namespace slipstream::turbo
