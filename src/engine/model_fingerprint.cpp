@@ -90,9 +90,10 @@ Result<Fingerprint> fingerprint_of(const std::filesystem::path& path, std::strin
   add(hash, ggml_version());
   add(hash, llama_version());
   add(hash, kv);
-  // One that is not there has no influence either.
-  if (const auto fd = open_file(key_profile.string(), O_RDONLY); fd && !key_profile.empty()) {
-    const std::uintmax_t n_bytes = std::filesystem::file_size(key_profile);
+  // One that is not there, or cannot be read, has no influence either.
+  std::error_code missing;
+  const std::uintmax_t n_bytes = std::filesystem::file_size(key_profile, missing);
+  if (const auto fd = open_file(key_profile.string(), O_RDONLY); fd && !missing) {
     if (const auto added = add_range(hash, *fd, 0, n_bytes); !added) {
       return std::unexpected(added.error());
     }

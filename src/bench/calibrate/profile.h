@@ -1,6 +1,6 @@
 // Profile: the evidence of a calibration in a file, and which model it is of.
 //
-//   { "format": 1, "slipstream": "0.1.0", "model": {"fingerprint": "...", "file": "..."},
+//   { "format": 3, "slipstream": "0.1.0", "model": {"fingerprint": "...", "file": "..."},
 //     "keys": "....keys", "created": "...", "llama_cpp": "...", "ggml": "...", "machine": {...},
 //     "evidence": {...} }
 //

@@ -147,6 +147,12 @@ KeyFit::KeyFit(int bits, int head_dim, std::span<const HeadBasis> heads)
   id_ = hash_of({means_, code_columns_});
 }
 
+bool KeyFit::is_usable() const {
+  const auto is_number = [](float number) { return std::isfinite(number); };
+  return std::ranges::all_of(code_columns_, is_number) &&
+         std::ranges::all_of(query_columns_, is_number);
+}
+
 std::span<const float> KeyFit::mean(std::int64_t head) const {
   return std::span(means_).subspan(static_cast<std::size_t>(head) * head_dim_, head_dim_);
 }

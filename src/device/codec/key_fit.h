@@ -41,6 +41,8 @@ class KeyFit {
 
   // The layout that suits the heads best: steep variances want a few channels of 8 bits.
   [[nodiscard]] const ChannelClasses& classes() const { return classes_; }
+  // False where directions have no inverse that floats can hold: no fit comes out so, a file may.
+  [[nodiscard]] bool is_usable() const;
   // Of these numbers; never 0. Codes mean something only with the fit that they were made with.
   [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] std::span<const float> mean(std::int64_t head) const;

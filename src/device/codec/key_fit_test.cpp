@@ -35,6 +35,18 @@ TEST(FittedLayout, SuitsTheVariances) {
   EXPECT_EQ(KeyFit(3, 64, test_bases(2, 64, 1)).classes().all[0].bits, 4);
 }
 
+// A file may say anything: directions that are no basis are seen.
+TEST(FittedLayout, DirectionsWithoutAnInverseAreOfNoUse) {
+  std::vector<HeadBasis> heads = test_bases(2, 64);
+  EXPECT_TRUE(KeyFit(4, 64, heads).is_usable());
+  std::ranges::fill(heads[1].directions, 0.0F);
+  EXPECT_FALSE(KeyFit(4, 64, heads).is_usable());
+  heads = test_bases(2, 64);
+  heads[0].directions[5] = std::numeric_limits<float>::max();
+  heads[0].variances[3] = std::numeric_limits<float>::denorm_min();
+  EXPECT_FALSE(KeyFit(4, 64, heads).is_usable());
+}
+
 TEST_P(Fitted, ScoresAreKept) {
   const auto [bits, head_dim] = GetParam();
   const auto n = static_cast<std::size_t>(head_dim);

@@ -1,7 +1,9 @@
 #include "device/fit/fit_run.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "device/fit/fit_basis.h"
@@ -118,10 +120,11 @@ Result<std::size_t> FitRun::save() {
   }
   n_keys_saved_ = n_keys;
   n_layers_saved_ = profile.size();
+  std::error_code unknown;
   log_line(GGML_LOG_LEVEL_INFO,
            format_text("keys of {} layers fitted from {} tokens: {}, {:.1f} MB", profile.size(),
                        with_commas(n_keys), path_,
-                       static_cast<double>(encode_profile(profile).size()) / 1e6));
+                       static_cast<double>(std::filesystem::file_size(path_, unknown)) / 1e6));
   return n_layers_saved_;
 }
 

@@ -68,12 +68,16 @@ Result<void> bind_attention(const ggml_tensor* op) {
     bits = {};
   } else if (bits != Bits{}) {
     if (is_fittable(bits.keys, key_dim)) bases = bases_of(op, keys->layer());
-    note(format_text("{}-bit {}keys, {}-bit values", bits.keys == 0 ? 16 : bits.keys,
-                     bases == nullptr ? "" : "fitted ", bits.values == 0 ? 16 : bits.values),
-         keys->layer());
   }
   const std::span heads = bases == nullptr ? std::span<const HeadBasis>() : std::span(*bases);
   if (Result<void> bound = bind(*keys, bits.keys, key_dim, heads); !bound) return bound;
+  if (bits != Bits{}) {
+    const CompressedCache* codes = keys->compressed();
+    note(format_text("{}-bit {}keys, {}-bit values", bits.keys == 0 ? 16 : bits.keys,
+                     codes != nullptr && codes->fit() != nullptr ? "fitted " : "",
+                     bits.values == 0 ? 16 : bits.values),
+         keys->layer());
+  }
   return bind(*values, bits.values, static_cast<int>(op->src[2]->ne[0]));
 }
 

@@ -58,6 +58,7 @@ Result<void> CacheTensor::bind_compressed(int bits, int head_dim,
   std::shared_ptr<const KeyFit> fit;
   if (!heads.empty() && side_ == Side::kKey && is_fittable(bits, head_dim)) {
     fit = std::make_shared<const KeyFit>(bits, head_dim, heads);
+    if (!fit->is_usable()) fit = nullptr;
   }
   Result<CompressedCache> cache =
       CompressedCache::create({.side = side_,

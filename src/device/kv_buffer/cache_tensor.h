@@ -41,7 +41,7 @@ class CacheTensor {
   // Rows of the tensor's own type; null unless bound to plain memory.
   [[nodiscard]] std::byte* plain();
 
-  // heads: what is known of each KV head's keys; empty: nothing.
+  // heads: what is known of each KV head's keys; empty, or of no use: nothing.
   [[nodiscard]] Result<void> bind_compressed(int bits, int head_dim,
                                              std::span<const HeadBasis> heads = {});
   [[nodiscard]] Result<void> bind_plain();
