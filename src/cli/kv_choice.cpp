@@ -25,6 +25,18 @@ struct InformedWish {
   [[nodiscard]] const KvFindings* found() const { return findings ? &*findings : nullptr; }
 };
 
+// f16 only where calibration chose it: turbo schemes are faster at depth.
+Result<std::vector<KvScheme>> measured_ones(const calibrate::Evidence& evidence) {
+  std::vector<KvScheme> schemes;
+  if (evidence.chosen == "f16") schemes.emplace_back();
+  for (const calibrate::SchemeEvidence& measured : calibrate::measured_schemes(evidence)) {
+    const Result<KvScheme> scheme = parse_kv_scheme(measured.kv);
+    if (!scheme) return std::unexpected(scheme.error());
+    if (scheme->is_turbo() && !calibrate::why_broken(evidence, *scheme)) schemes.push_back(*scheme);
+  }
+  return schemes;
+}
+
 // The schemes that auto may fall back to and that the evidence is against.
 std::vector<std::string> broken_ones(const calibrate::Evidence& evidence) {
   std::vector<std::string> broken;
@@ -41,19 +53,21 @@ Result<InformedWish> inform(const std::filesystem::path& model, const KvWish& wi
   if (!profile) return informed;
   informed.key_profile = profile->keys;
   if (wish.scheme == "auto") {
-    const Result<KvScheme> chosen = parse_kv_scheme(profile->evidence.chosen);
-    if (!chosen) return std::unexpected(chosen.error());
-    informed.findings = {.chosen = *chosen, .broken = broken_ones(profile->evidence)};
+    Result<std::vector<KvScheme>> measured = measured_ones(profile->evidence);
+    if (!measured) return std::unexpected(measured.error());
+    informed.findings = {.measured = std::move(*measured),
+                         .broken = broken_ones(profile->evidence)};
     return informed;
   }
   const Result<KvScheme> scheme = parse_kv_scheme(wish.scheme);
   if (!scheme) return std::unexpected(scheme.error());
   const std::optional<std::string> broken = calibrate::why_broken(profile->evidence, *scheme);
   if (broken && !wish.is_forced) {
-    return fail(Code::kInvalidArgument,
-                format_text("{}: say --kv auto for {}, which it chose, or --kv-force to use {} "
-                            "all the same",
-                            *broken, profile->evidence.chosen, wish.scheme));
+    return fail(
+        Code::kInvalidArgument,
+        format_text("{}: say --kv auto for the best that fits, or --kv-force to use {} all the "
+                    "same",
+                    *broken, wish.scheme));
   }
   return informed;
 }
@@ -61,9 +75,7 @@ Result<InformedWish> inform(const std::filesystem::path& model, const KvWish& wi
 void log_choice(const std::filesystem::path& model, const InformedWish& wish,
                 std::string_view scheme) {
   if (!wish.findings) return;
-  log::info("kv.calibrated", {{"model", model.filename().string()},
-                              {"calibrated", wish.findings->chosen.name()},
-                              {"kv", scheme}});
+  log::info("kv.calibrated", {{"model", model.filename().string()}, {"kv", scheme}});
 }
 
 Result<KvChoice> choose_or_check(const ModelProfile& profile, const InformedWish& kv,

@@ -47,7 +47,7 @@ constexpr const char* kFooter =
     "  slipstream pull org/repo:Q4_K_M a model of huggingface.co; from then on org/repo:Q4_K_M is "
     "a MODEL\n"
     "  slipstream eval MODEL.gguf --kv turbo4,q4_0   how close to f16?\n"
-    "  slipstream calibrate MODEL.gguf the smallest KV scheme it bears; --kv auto takes that\n";
+    "  slipstream calibrate MODEL.gguf the smallest KV scheme it bears; evidence for --kv auto\n";
 
 CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   CLI::App* run = app.add_subcommand(

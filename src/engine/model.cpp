@@ -27,12 +27,6 @@ using OpenTurbo = ggml_backend_dev_t (*)(const char* scheme);
 using StreamExperts = bool (*)(const char* options);
 using UseKeys = bool (*)(const char* path);
 
-// What the environment says, even that there is none, was meant.
-std::filesystem::path effective_key_profile(const std::filesystem::path& asked) {
-  const char* named = std::getenv("GGML_TURBO_PROFILE");
-  return named != nullptr ? std::filesystem::path(named) : asked;
-}
-
 // The scheme belongs to the device, of which there is one: a process has one compressed scheme at a
 // time, which contexts take over when they are made.
 Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo_scheme) {
@@ -178,6 +172,11 @@ Result<Model> Model::load(const ModelOptions& options) {
     return cannot_generate("keeps no context, as BERT and other models that only read");
   }
   return Model(options, scheme->is_turbo(), std::move(model), std::move(*context));
+}
+
+std::filesystem::path effective_key_profile(const std::filesystem::path& asked) {
+  const char* named = std::getenv("GGML_TURBO_PROFILE");
+  return named != nullptr ? std::filesystem::path(named) : asked;
 }
 
 std::filesystem::path Model::key_profile() const {

@@ -43,6 +43,9 @@ struct ModelOptions {
 // ggml's backends, and libllama's log into ours; at the first call only. load() does it.
 void load_backends();
 
+// GGML_TURBO_PROFILE, even where that names none; else what was asked for.
+[[nodiscard]] std::filesystem::path effective_key_profile(const std::filesystem::path& asked);
+
 // As many as were asked for; 0: one per core, or as many as our control group may run at a time.
 [[nodiscard]] int threads_to_use(int n_asked);
 

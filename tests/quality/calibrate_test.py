@@ -100,18 +100,25 @@ class NeedleModel(unittest.TestCase):
         finally:
             keys.write_bytes(whole)
 
-    def test_auto_takes_what_was_chosen(self):
-        result = self.run_model()
-        self.assertIn(f"KV {self.evidence['chosen']} |", result.stderr)
-        named = self.run_model("--kv-profile", self.path)
-        self.assertIn(f"KV {self.evidence['chosen']} |", named.stderr)
+    def test_auto_takes_the_least_divergence_that_was_measured(self):
+        measured = [self.evidence["probe"]["finest"], *self.evidence["trials"], *self.evidence["probe"]["schemes"]]
+        best = min((m for m in measured if m["kv"].startswith("turbo")), key=lambda m: m["kl"])["kv"]
+        self.assertIn(f"KV {best} |", self.run_model().stderr)
+        changed = json.loads(json.dumps(self.profile))
+        for scheme in changed["evidence"]["probe"]["schemes"]:
+            if scheme["kv"] == "turbo4":
+                scheme["kl"] = 0
+        other = self.path.with_name("other.json")
+        other.write_text(json.dumps(changed))
+        self.addCleanup(other.unlink)
+        self.assertIn("KV turbo4 |", self.run_model("--kv-profile", other).stderr)
 
     def test_show_lists_what_was_measured(self):
         shown = slipstream(self.home, "show", NEEDLE_MODEL).stdout
-        self.assertIn(f"calibrated    --kv {self.evidence['chosen']}, ", shown)
-        self.assertEqual(shown.count("--kv auto takes it"), 1)
+        self.assertIn(f"calibrated    the smallest it bears is --kv {self.evidence['chosen']}, ", shown)
+        self.assertIn("--kv auto takes the first turbo scheme that fits", shown)
         for scheme in self.evidence["probe"]["schemes"]:
-            self.assertRegex(shown, rf"--kv {scheme['kv']} +{scheme['kl']:.4f}, the same top token")
+            self.assertRegex(shown, rf"--kv {scheme['kv']} +{scheme['kl']:.5f}, the same top token")
 
     def test_what_is_broken_is_refused_unless_forced(self):
         changed = json.loads(json.dumps(self.profile))

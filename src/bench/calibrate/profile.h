@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "bench/calibrate/evidence.h"
@@ -47,6 +48,9 @@ struct Profile {
 [[nodiscard]] Result<Profile> load_profile(const std::filesystem::path& path,
                                            std::string_view fingerprint,
                                            std::string_view slipstream);
+
+// Every scheme that was measured as a whole, the least divergence first.
+[[nodiscard]] std::vector<SchemeEvidence> measured_schemes(const Evidence& evidence);
 
 // Why the evidence calls a scheme broken, with the figure; nothing: it does not.
 [[nodiscard]] std::optional<std::string> why_broken(const Evidence& evidence,

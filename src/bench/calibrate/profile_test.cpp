@@ -129,6 +129,18 @@ TEST_F(ProfileFile, ThatIsDamagedIsRefusedAtEveryLength) {
   EXPECT_EQ(load_profile(directory_ / "none", "abcd", "1.2.3").error().code, Code::kNotFound);
 }
 
+TEST(MeasuredSchemes, AreSortedAndATrialCountsMoreThanTheProbe) {
+  Evidence found = evidence();
+  found.probe.finest = {.kv = "turbo8", .kl = 0.001, .same_top = 1};
+  found.trials.push_back({.kv = "turbo4", .kl = 0.15, .same_top = 0.7});
+  std::vector<std::string> names;
+  for (const SchemeEvidence& scheme : measured_schemes(found)) {
+    names.push_back(format_text("{} {}", scheme.kv, scheme.kl));
+  }
+  EXPECT_THAT(names, testing::ElementsAre("turbo8 0.001", "turbo4,0-1=turbo8v4 0.01", "turbo4 0.15",
+                                          "q4_0 0.2", "turbo3 0.6"));
+}
+
 std::string complaint(std::string_view kv) {
   return why_broken(evidence(), *parse_kv_scheme(kv)).value_or("");
 }

@@ -158,6 +158,7 @@ Json make_report(std::span<const SchemeResult> schemes, const ArmOptions& option
         {"n_chunks", options.n_chunks},
         {"text", options.text.empty() ? "built in"
                                       : std::filesystem::path(options.text).filename().string()},
+        {"keys", options.key_profile.empty() ? "rotated" : "fitted"},
         {"tasks", options.tasks},
         {"n_needle_texts", options.n_needle_texts},
         {"n_tool_calls", options.n_tool_calls},

@@ -53,6 +53,14 @@ TEST(Report, TablesSayWhatFailed) {
   }
 }
 
+TEST(Report, SaysWhetherKeysWereFitted) {
+  const auto of = [](const char* keys) {
+    return report_as_markdown(make_report(results(), {.key_profile = keys}, {}));
+  };
+  EXPECT_TRUE(of("").contains(", keys: rotated, "));
+  EXPECT_TRUE(of("model.keys").contains(", keys: fitted, "));
+}
+
 TEST(Report, PicturesShowWhatWasMeasured) {
   const std::vector<bench::Picture> pictures = report_pictures(report());
   ASSERT_EQ(pictures.size(), 2U);

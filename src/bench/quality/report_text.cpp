@@ -172,13 +172,15 @@ std::vector<std::string> remarks(const Json& report) {
 
 std::string heading(const Json& report) {
   return format_text(
-      "{}, {} bytes, text: {}, {} chunks at each depth at most; slipstream {}, "
+      "{}, {} bytes, text: {}, keys: {}, {} chunks at each depth at most; slipstream {}, "
       "llama.cpp {}, ggml {}; {}, {} CPUs; {}",
       report["model"]["file"].get<std::string>(), report["model"]["bytes"].get<std::uint64_t>(),
-      report["options"]["text"].get<std::string>(), report["options"]["n_chunks"].get<int>(),
-      report["slipstream"].get<std::string>(), report["llama_cpp"].get<std::string>(),
-      report["ggml"].get<std::string>(), report["cpu"].get<std::string>(),
-      report["n_cpus"].get<int>(), report["created"].get<std::string>());
+      report["options"]["text"].get<std::string>(),
+      report["options"].value("keys", "rotated"),  // before keys could be fitted
+      report["options"]["n_chunks"].get<int>(), report["slipstream"].get<std::string>(),
+      report["llama_cpp"].get<std::string>(), report["ggml"].get<std::string>(),
+      report["cpu"].get<std::string>(), report["n_cpus"].get<int>(),
+      report["created"].get<std::string>());
 }
 
 // As RFC 4180 wants it.

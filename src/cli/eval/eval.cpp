@@ -69,7 +69,7 @@ Result<quality::SuiteOptions> suite_options(const Options& options, const std::s
     suite.arm.plugin = plugin->string();
   }
   if (!suite.arm.plugin.empty()) {
-    suite.arm.key_profile = find_key_profile(suite.arm.model).string();
+    suite.arm.key_profile = effective_key_profile(find_key_profile(suite.arm.model)).string();
   }
   return suite;
 }

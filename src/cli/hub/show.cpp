@@ -149,8 +149,8 @@ void print_profile(const std::filesystem::path& path) {
     return;
   }
   const calibrate::Evidence& evidence = profile->evidence;
-  print("calibrated",
-        format_text("--kv {}, {:.0f} bytes per token", evidence.chosen, evidence.bytes_per_token));
+  print("calibrated", format_text("the smallest it bears is --kv {}, {:.0f} bytes per token",
+                                  evidence.chosen, evidence.bytes_per_token));
   const calibrate::KeyFitting& keys = evidence.probe.key_fitting;
   if (keys.n_layers > 0) {
     print("", format_text("keys of {} layers are fitted, from {} tokens ({})", keys.n_layers,
@@ -158,17 +158,10 @@ void print_profile(const std::filesystem::path& path) {
   } else {
     print("", "its keys could not be fitted");
   }
-  std::vector<calibrate::SchemeEvidence> schemes = evidence.probe.schemes;
-  if (!evidence.trials.empty()) {
-    const calibrate::Trial& taken = evidence.trials.back();
-    schemes.push_back({.kv = taken.kv, .kl = taken.kl, .same_top = taken.same_top});
-  }
-  std::ranges::sort(schemes, {}, &calibrate::SchemeEvidence::kl);
-  print("", "mean KL divergence from f16:");
-  for (const calibrate::SchemeEvidence& scheme : schemes) {
-    print("", format_text("--kv {:<9} {:.4f}, the same top token in {:.1f} %{}", scheme.kv,
-                          scheme.kl, 100 * scheme.same_top,
-                          scheme.kv == evidence.chosen ? ": --kv auto takes it" : ""));
+  print("", "mean KL divergence from f16; --kv auto takes the first turbo scheme that fits:");
+  for (const calibrate::SchemeEvidence& scheme : measured_schemes(evidence)) {
+    print("", format_text("--kv {:<9} {:.5f}, the same top token in {:.1f} %", scheme.kv, scheme.kl,
+                          100 * scheme.same_top));
   }
 }
 

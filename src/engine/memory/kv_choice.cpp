@@ -56,20 +56,20 @@ Result<KvChoice> first_that_fits(const ModelProfile& profile, std::span<const Kv
 std::vector<KvScheme> candidates(const ModelGeometry& geometry, bool has_plugin,
                                  const KvFindings* findings) {
   if (!has_plugin || !std::ranges::any_of(geometry.attention, can_compress)) return {KvScheme{}};
-  std::vector<KvScheme> schemes;
-  if (findings != nullptr) schemes.push_back(findings->chosen);
   const auto bytes = [&](const KvScheme& scheme) {
     // So long that what is kept in 8 bits beside the codes does not decide.
     return cache_bytes(geometry, scheme, {.n_ctx = 32768});
   };
+  std::vector<KvScheme> schemes;
+  const auto add_if_smaller = [&](const KvScheme& scheme) {
+    if (schemes.empty() || bytes(scheme) < bytes(schemes.back())) schemes.push_back(scheme);
+  };
+  if (findings != nullptr) std::ranges::for_each(findings->measured, add_if_smaller);
   for (const std::string_view name : {"turbo8v4", "turbo4", "turbo3"}) {
-    Result<KvScheme> scheme = parse_kv_scheme(name);
+    if (findings != nullptr && std::ranges::contains(findings->broken, name)) continue;
+    const Result<KvScheme> scheme = parse_kv_scheme(name);
     SLIP_CHECK(scheme.has_value(), "a scheme of ours has no such name");
-    if (findings != nullptr && (bytes(*scheme) >= bytes(schemes.back()) ||
-                                std::ranges::contains(findings->broken, name))) {
-      continue;
-    }
-    schemes.push_back(std::move(*scheme));
+    add_if_smaller(*scheme);
   }
   return schemes;
 }

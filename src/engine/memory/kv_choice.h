@@ -2,8 +2,8 @@
 // asked for fit into memory.
 //
 // In this order: turbo8v4 (near f16 in quality, and faster at depth), turbo4, turbo3. f16 where the
-// plugin is missing or can compress nothing of the model. Of a calibrated model what calibration
-// chose comes first, and what it found broken not at all.
+// plugin is missing or can compress nothing of the model. Of a calibrated model the order is that
+// of the measured divergences, and what was found broken is not taken at all.
 //
 // Threads: as of memory_forecast.h. Errors: as of it; kOutOfMemory if nothing fits, with the
 // largest
@@ -26,11 +26,12 @@ struct KvChoice {
 
 // What was found out about the model (docs/calibrate.md).
 struct KvFindings {
-  KvScheme chosen;
+  std::vector<KvScheme> measured;        // the least divergence first, none of them broken
   std::vector<std::string> broken = {};  // schemes by name
 };
 
-// What choose() takes the first of that fits. Of a calibrated model: its own, and smaller ones.
+// What choose() takes the first of that fits. Of a calibrated model each is smaller than the one
+// before it: what is larger and no better is left out.
 [[nodiscard]] std::vector<KvScheme> candidates(const ModelGeometry& geometry, bool has_plugin,
                                                const KvFindings* findings = nullptr);
 

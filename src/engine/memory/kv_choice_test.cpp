@@ -62,23 +62,31 @@ std::vector<std::string> candidate_names(const KvFindings& findings) {
   return names;
 }
 
-TEST(KvChoice, OfACalibratedModelItsOwnSchemeComesFirst) {
-  const KvFindings findings{.chosen = *parse_kv_scheme("turbo4v3,0-3=turbo8v4")};
-  EXPECT_EQ(choose(llama(), 64 * kGiB, {}, true, &findings)->scheme.name(),
-            "turbo4v3,0-3=turbo8v4");
-  EXPECT_EQ(choose(llama(), 9 * kGiB, {}, true, &findings)->scheme.name(), "turbo3");
-  EXPECT_THAT(candidate_names(findings), testing::ElementsAre("turbo4v3,0-3=turbo8v4", "turbo3"));
+KvFindings measured(std::initializer_list<const char*> names) {
+  KvFindings findings;
+  for (const char* name : names) findings.measured.push_back(*parse_kv_scheme(name));
+  return findings;
 }
 
-TEST(KvChoice, OfACalibratedModelALargerSchemeCanBeChosenThanUsual) {
-  EXPECT_THAT(candidate_names({.chosen = *parse_kv_scheme("turbo8")}),
-              testing::ElementsAre("turbo8", "turbo8v4", "turbo4", "turbo3"));
-  EXPECT_THAT(candidate_names({.chosen = KvScheme{}}),
-              testing::ElementsAre("f16", "turbo8v4", "turbo4", "turbo3"));
+TEST(KvChoice, OfACalibratedModelTheLeastMeasuredDivergenceThatFitsIsTaken) {
+  const KvFindings findings = measured({"turbo8", "turbo8v4", "turbo4v3,0-3=turbo8v4"});
+  EXPECT_EQ(choose(llama(), 64 * kGiB, {}, true, &findings)->scheme.name(), "turbo8");
+  EXPECT_EQ(choose(llama(), 10 * kGiB, {}, true, &findings)->scheme.name(),
+            "turbo4v3,0-3=turbo8v4");
+  EXPECT_EQ(choose(llama(), 9 * kGiB, {}, true, &findings)->scheme.name(), "turbo3")
+      << "not measured, and nothing that was fits";
+}
+
+TEST(KvChoice, WhatIsLargerAndNoBetterIsLeftOut) {
+  EXPECT_THAT(candidate_names(measured({"turbo4", "turbo8v4", "turbo4v3", "turbo4v2"})),
+              testing::ElementsAre("turbo4", "turbo4v3", "turbo4v2"));
+  EXPECT_THAT(candidate_names(measured({"f16", "turbo8"})),
+              testing::ElementsAre("f16", "turbo8", "turbo8v4", "turbo4", "turbo3"));
 }
 
 TEST(KvChoice, WhatCalibrationFoundBrokenIsNotTakenToSaveMemory) {
-  const KvFindings findings{.chosen = *parse_kv_scheme("turbo8v4"), .broken = {"turbo3"}};
+  KvFindings findings = measured({"turbo8v4"});
+  findings.broken = {"turbo3"};
   EXPECT_EQ(choose(llama(), 11 * kGiB, {}, true, &findings)->scheme.name(), "turbo4");
   const Result<KvChoice> choice = choose(llama(), 9 * kGiB, {}, true, &findings);
   ASSERT_FALSE(choice);
@@ -86,7 +94,7 @@ TEST(KvChoice, WhatCalibrationFoundBrokenIsNotTakenToSaveMemory) {
 }
 
 TEST(KvChoice, WithoutThePluginFindingsDoNotCount) {
-  const KvFindings findings{.chosen = *parse_kv_scheme("turbo4")};
+  const KvFindings findings = measured({"turbo4"});
   EXPECT_EQ(choose(llama(), 64 * kGiB, {}, false, &findings)->scheme.name(), "f16");
 }
 
