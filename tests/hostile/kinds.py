@@ -1,0 +1,157 @@
+"""What a hostile client sends: kinds of requests, each made as large as is asked for.
+
+KINDS maps a name to (route, make): make(size) gives a body of about `size` bytes. Every kind makes one thing long,
+deep or many. A kind that a limit refuses early stays in the list: that refusing is cheap is part of the promise.
+"""
+
+import json
+
+CHAT = "/v1/chat/completions"
+COMPLETIONS = "/v1/completions"
+USER = {"role": "user", "content": "Who is amber?"}
+
+
+def dumped(value):
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def chat(**members):
+    return dumped({"messages": [USER], "max_tokens": 1, **members})
+
+
+def with_content(text):
+    return chat(messages=[{"role": "user", "content": text}])
+
+
+def raw_content(content):
+    """`content` as bytes of a JSON string, valid or not."""
+    return b'{"max_tokens":1,"messages":[{"role":"user","content":"' + content + b'"}]}'
+
+
+def with_calls(calls, results=()):
+    return chat(messages=[USER, {"role": "assistant", "content": None, "tool_calls": calls}, *results])
+
+
+def call(i, arguments):
+    return {"id": f"c{i}", "type": "function", "function": {"name": "f", "arguments": arguments}}
+
+
+def tool(i, parameters):
+    return {"type": "function", "function": {"name": f"tool{i}", "parameters": parameters}}
+
+
+def schema(value):
+    return chat(response_format={"type": "json_schema", "json_schema": {"name": "s", "schema": value}})
+
+
+def nested(depth, before, inner, after):
+    return before * depth + inner + after * depth
+
+
+def many(size, item):
+    """Items until they are about `size` bytes."""
+    n = max(1, size // (len(dumped(item(10**6))) + 1))
+    return [item(i) for i in range(n)]
+
+
+def members(size, value=0):
+    return {f"k{i}": value for i in range(max(1, size // 12))}
+
+
+def reference_chain(size):
+    n = max(2, size // 40)
+    definitions = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(n)}
+    return {"$ref": "#/$defs/d0", "$defs": {**definitions, f"d{n}": {"type": "string"}}}
+
+
+def repeated(text):
+    return lambda size: with_content(text * max(1, size // len(text.encode())))
+
+
+KINDS = {
+    # Nesting.
+    "nested JSON": (CHAT, lambda n: b'{"messages":[],"x":' + nested(n // 2, b"[", b"", b"]") + b"}"),
+    "nested arguments": (CHAT, lambda n: with_calls([call(0, '{"a":' + nested(n // 2, "[", "", "]") + "}")])),
+    "nested objects in arguments": (CHAT, lambda n: with_calls([call(0, nested(n // 8, '{"a":', "0", "}"))])),
+    "nested schema": (CHAT, lambda n: b'{"messages":[{"role":"user","content":"x"}],"max_tokens":1,"response_format":'
+                      b'{"type":"json_schema","json_schema":{"name":"s","schema":'
+                      + nested(n // 26, b'{"type":"array","items":', b"{}", b"}") + b"}}}"),
+    "nested tool parameters": (CHAT, lambda n: b'{"messages":[{"role":"user","content":"x"}],"max_tokens":1,"tools":[{"type":'
+                               b'"function","function":{"name":"f","parameters":'
+                               + nested(n // 26, b'{"type":"array","items":', b"{}", b"}") + b"}}]}"),
+    "nested template variable": (CHAT, lambda n: b'{"messages":[{"role":"user","content":"x"}],"max_tokens":1,"chat_template_kwargs":{"v":'
+                                 + nested(min(n // 2, 60), b"[", b"0" * max(1, n - 240), b"]") + b"}}"),
+    # Many.
+    "many members": (CHAT, lambda n: chat(x=members(n))),
+    "many members of one name": (CHAT, lambda n: b'{"messages":[{"role":"user","content":"x"}],"max_tokens":1,'
+                                 + b",".join([b'"x":0'] * max(1, n // 6)) + b"}"),
+    "many values": (CHAT, lambda n: chat(x=[0] * (n // 2))),
+    "many members in arguments": (CHAT, lambda n: with_calls([call(0, json.dumps(members(n)))])),
+    "many tools": (CHAT, lambda n: chat(tools=many(n, lambda i: tool(i, {"type": "object", "properties": {}})))),
+    "many properties of a tool": (CHAT, lambda n: chat(tools=[tool(0, {
+        "type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(max(1, n // 28))}})])),
+    "many messages": (CHAT, lambda n: chat(messages=many(n, lambda i: {"role": "user", "content": "x"}))),
+    "many messages of two roles": (CHAT, lambda n: chat(messages=many(
+        n, lambda i: {"role": ("user", "assistant")[i % 2], "content": "x"}))),
+    "many content parts": (CHAT, lambda n: with_content(many(n, lambda i: {"type": "text", "text": "x"}))),
+    "many calls": (CHAT, lambda n: with_calls(many(n, lambda i: call(i, "{}")))),
+    "many calls with results": (CHAT, lambda n: with_calls(
+        many(n // 2, lambda i: call(i, "{}")),
+        many(n // 2, lambda i: {"role": "tool", "tool_call_id": f"c{i}", "content": "x"}))),
+    "many stop texts": (CHAT, lambda n: chat(stop=many(n, lambda i: f"stop {i}"))),
+    "long stop text": (CHAT, lambda n: chat(stop=["x" * n])),
+    "many biases": (CHAT, lambda n: chat(logit_bias={str(i): 1 for i in range(max(1, n // 9))})),
+    "many breakers": (CHAT, lambda n: chat(dry_multiplier=1, dry_sequence_breakers=many(n, lambda i: f"b{i}"))),
+    "many template variables": (CHAT, lambda n: chat(chat_template_kwargs=members(n))),
+    "many unknown members of messages": (CHAT, lambda n: chat(messages=[{**USER, **members(n)}])),
+    "many prompts": (COMPLETIONS, lambda n: dumped({"prompt": ["x"] * (n // 4), "max_tokens": 1})),
+    "many tokens": (COMPLETIONS, lambda n: dumped({"prompt": [100] * (n // 4), "max_tokens": 1})),
+    "many answers": (COMPLETIONS, lambda n: dumped({"prompt": "x" * n, "n": 64, "max_tokens": 1, "grammar": 'root ::= "x"*'})),
+    "many inputs": ("/v1/embeddings", lambda n: dumped({"input": ["x"] * (n // 4)})),
+    "many tokens to text": ("/detokenize", lambda n: dumped({"tokens": [100] * (n // 4)})),
+    # Long.
+    "letters": (CHAT, repeated("a")),
+    "digits": (CHAT, repeated("7")),
+    "spaces": (CHAT, repeated(" ")),
+    "lines": (CHAT, repeated("\n")),
+    "punctuation": (CHAT, repeated("=")),
+    "words": (CHAT, repeated("word ")),
+    "combining marks": (CHAT, repeated("\u0301")),
+    "other scripts": (CHAT, repeated("漢字かな한글")),
+    "emoji joined": (CHAT, repeated("👩\u200d")),
+    "control tokens": (CHAT, repeated("<|im_start|>")),
+    "half control tokens": (CHAT, repeated("<|im_")),
+    "zero bytes": (CHAT, lambda n: raw_content(b"\\u0000" * (n // 6))),
+    "invalid UTF-8": (CHAT, lambda n: raw_content(b"\xff" * n)),
+    "cut UTF-8": (CHAT, lambda n: raw_content(b"\xf0\x9f" * (n // 2))),
+    "lone surrogates": (CHAT, lambda n: raw_content(b"\\ud800" * (n // 6))),
+    "escapes": (CHAT, lambda n: raw_content(b"\\u0041" * (n // 6))),
+    "quotes in arguments": (CHAT, lambda n: with_calls([call(0, json.dumps({"a": '"\\' * (n // 8)}))])),
+    "long role": (CHAT, lambda n: chat(messages=[{"role": "u" * n, "content": "x"}])),
+    "long tool name": (CHAT, lambda n: chat(tools=[{"type": "function", "function": {"name": "f" * n}}])),
+    "long model name": (CHAT, lambda n: chat(model="m" * n)),
+    "long member name": (CHAT, lambda n: b'{"' + b"k" * n + b'":0}'),
+    "long text": ("/tokenize", lambda n: dumped({"content": "word 12 " * (n // 8)})),
+    "long input": ("/v1/embeddings", lambda n: dumped({"input": "word " * (n // 5)})),
+    # Numbers.
+    "number of many digits": (CHAT, lambda n: b'{"messages":[],"seed":' + b"9" * n + b"}"),
+    "fraction of many digits": (CHAT, lambda n: b'{"messages":[],"temperature":0.' + b"9" * n + b"}"),
+    "large exponent": (CHAT, lambda n: b'{"messages":[],"temperature":1e' + b"9" * n + b"}"),
+    # Grammars, patterns and schemas made to explode.
+    "long grammar": (CHAT, lambda n: chat(grammar="root ::= " + "a | " * (n // 4) + '"x"\na ::= "x"')),
+    "grammar with many ways": (CHAT, lambda n: chat(grammar="root ::= " + nested(min(n // 8, 100), "(", '"a"*', ")*"
+                                                                              ) + "#" * max(0, n - 900))),
+    "grammar that calls itself": (CHAT, lambda n: chat(grammar='root ::= root root | "x"' + " | root" * (n // 7))),
+    "grammar that counts": (CHAT, lambda n: chat(grammar='root ::= ("a"{0,1000}){0,1000}' + "#" * n)),
+    "pattern that explodes": (CHAT, lambda n: schema({"type": "string", "pattern": "^(a|b)*a" + "(a|b)" * (n // 5) + "$"})),
+    "pattern of nested stars": (CHAT, lambda n: schema({"type": "string", "pattern": "^" + nested(n // 3, "(", "a*", ")*") + "$"})),
+    "pattern that counts": (CHAT, lambda n: schema({"type": "string", "pattern": "^(a{1000}){1000}$", "title": "x" * n})),
+    "choices that multiply": (CHAT, lambda n: schema({"allOf": [
+        {"anyOf": [{"properties": {f"p{i}{j}": {}}} for j in range(10)]} for i in range(max(1, n // 400))]})),
+    "many choices": (CHAT, lambda n: schema({"enum": many(n, lambda i: f"choice {i}")})),
+    "chain of references": (CHAT, lambda n: schema(reference_chain(n))),
+    "references that double": (CHAT, lambda n: schema({
+        "$ref": "#/$defs/d0", "$defs": {**{f"d{i}": {"type": "object", "properties": {
+            "a": {"$ref": f"#/$defs/d{i + 1}"}, "b": {"$ref": f"#/$defs/d{i + 1}"}}} for i in range(max(1, n // 96))},
+            f"d{max(1, n // 96)}": {"type": "null"}}})),
+}
