@@ -3,7 +3,9 @@
 #include <ggml-cpp.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -182,6 +184,38 @@ TEST_F(CacheOnce, ACentreTakesALargeOffset) {
     }
     // Per number, where the numbers without the offset have variance 1. Without a centre: 0.27.
     EXPECT_LT(error / static_cast<double>(rows.size()), 0.015) << "batches of " << batch;
+  }
+}
+
+// A bad row, such as one of a prompt that drove the model to infinity, is of its own sequence. The
+// centre is everybody's.
+TEST_F(CacheOnce, ARowThatIsNoNumberDoesNotMoveTheCentre) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity, 1e30F}) {
+    for (const std::int64_t bad_row : {std::int64_t{0}, std::int64_t{7}}) {
+      CacheTensor cache(tensor_);
+      ASSERT_TRUE(cache.bind_compressed(4, 128));
+      std::normal_distribution<float> gauss(60);
+      double error = 0;
+      std::vector<std::vector<float>> rows;
+      for (std::int64_t row = 0; row < kCells; ++row) {
+        std::vector<float>& numbers = rows.emplace_back(kChannels);
+        for (float& number : numbers) number = gauss(random_);
+        if (row == bad_row) numbers[5] = bad;
+        cache.compressed()->observe({&row, 1}, numbers);
+        cache.write_row(row, numbers);
+      }
+      for (const float number : cache.compressed()->centres()) EXPECT_NEAR(number, 60, 1) << bad;
+      std::vector<float> back(kChannels);
+      for (std::int64_t row = 0; row < kCells; ++row) {
+        if (row == bad_row) continue;
+        cache.read_row(row, back);
+        for (std::size_t i = 0; i < back.size(); ++i) {
+          error += std::pow(double{rows[static_cast<std::size_t>(row)][i]} - double{back[i]}, 2);
+        }
+      }
+      EXPECT_LT(error / static_cast<double>((kCells - 1) * kChannels), 0.015) << bad;
+    }
   }
 }
 

@@ -145,19 +145,24 @@ std::span<const float> CompressedCache::centre(std::int64_t head) const {
 // ones. Measured on the needle model, turbo4, mean KL divergence: no centre
 // 0.00889, the mean of all key channels 0.00955, of those beyond 2 deviations 0.00897, beyond 4
 // 0.00867.
+//
+// Numbers that no row can have, such as NaN, do not count: every later row is coded around the
+// centre, whoever's it is.
 void CompressedCache::find_centre() {
   constexpr float kDeviations = 4;
   const std::size_t n_channels = centre_.size();
-  const auto n_rows = static_cast<float>(early_row_idx_.size());
   for (std::size_t channel = 0; channel < n_channels; ++channel) {
+    float n = 0;
     float sum = 0;
     float sum_of_squares = 0;
     for (std::size_t i = channel; i < early_rows_.size(); i += n_channels) {
+      if (!is_row_number(early_rows_[i])) continue;
+      n += 1;
       sum += early_rows_[i];
       sum_of_squares += early_rows_[i] * early_rows_[i];
     }
-    const float mean = sum / n_rows;
-    const float variance = std::max(0.0F, sum_of_squares / n_rows - mean * mean);
+    const float mean = n > 0 ? sum / n : 0;
+    const float variance = n > 0 ? std::max(0.0F, sum_of_squares / n - mean * mean) : 0;
     const bool stands_out = mean * mean > kDeviations * kDeviations * variance;
     centre_[channel] = stands_out ? mean : 0;
   }

@@ -20,6 +20,7 @@
 // Errors:  create: kOutOfMemory.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -59,6 +60,12 @@ struct CacheShape {
     return (n_cells + kChunkTokens - 1) / kChunkTokens;
   }
 };
+
+// Whether f16 rows, and so a mean of them, can have this number: false for NaN too.
+inline bool is_row_number(float x) {
+  constexpr float kF16Max = 65504;
+  return std::abs(x) <= kF16Max;
+}
 
 class CompressedCache;
 class PreciseChunks;

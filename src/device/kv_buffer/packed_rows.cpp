@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -34,8 +33,6 @@ struct CentresHeader {
   std::uint32_t is_open;  // 1: from fewer rows than a centre is taken from
   std::uint64_t fit;      // what keys were fitted with (KeyFit::id); 0: with nothing
 };
-
-constexpr float kRowMax = 65504;  // the largest number of an f16 row, and so of a mean of them
 
 std::size_t centres_bytes(const CompressedCache& cache) {
   return sizeof(CentresHeader) + cache.centres().size_bytes();
@@ -105,9 +102,7 @@ std::optional<StoredCentres> read_centres(const CacheTensor& tensor, const Compr
                        .centres = std::vector<float>(cache.centres().size())};
   std::memcpy(stored.centres.data(), static_cast<const std::byte*>(bytes) + sizeof(header),
               stored.centres.size() * sizeof(float));
-  // Also false for what is no number.
-  const auto is_possible = [](float x) { return std::abs(x) <= kRowMax; };
-  if (!std::ranges::all_of(stored.centres, is_possible)) {
+  if (!std::ranges::all_of(stored.centres, is_row_number)) {
     refuse(tensor, "a centre that no rows have");
     return std::nullopt;
   }
