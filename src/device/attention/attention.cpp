@@ -634,7 +634,7 @@ AmxShape amx_shape(const AttentionTask& task) {
 
 bool is_cache_view(const ggml_tensor* view, const CacheTensor& cache) {
   const std::size_t element = ggml_type_size(view->type);
-  const std::size_t stream_bytes = cache.row_bytes() * static_cast<std::size_t>(cache.n_cells());
+  const std::size_t stream_bytes = cache.stream_bytes();
   const std::int64_t head_dim = view->ne[0];
   return view->type == GGML_TYPE_F16 && view->nb[0] == element &&
          view->nb[1] == cache.row_bytes() &&

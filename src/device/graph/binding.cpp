@@ -23,6 +23,11 @@ std::map<std::string, std::set<int>>& pending_lines() {
 
 void note(const std::string& what, int layer) { pending_lines()[what].insert(layer); }
 
+// Whether the codes are of vectors as the view has them.
+bool are_codes_of(CacheTensor& cache, const ggml_tensor* view) {
+  return cache.compressed() == nullptr || cache.compressed()->shape().head_dim == view->ne[0];
+}
+
 // Why attention on tiles cannot do this op; empty if it can.
 std::string obstacle(const ggml_tensor* op, const CacheTensor& keys, const CacheTensor& values) {
   if (&keys == &values) return "keys and values share one tensor (latent attention)";
@@ -37,10 +42,20 @@ std::string obstacle(const ggml_tensor* op, const CacheTensor& keys, const Cache
   if (!is_cache_view(op->src[1], keys) || !is_cache_view(op->src[2], values)) {
     return "attention reads the cache in an order we do not know";
   }
-  if (op->src[0]->type != GGML_TYPE_F32 || op->src[0]->nb[0] != sizeof(float)) {
+  const ggml_tensor* q = op->src[0];
+  const ggml_tensor* k = op->src[1];
+  const ggml_tensor* v = op->src[2];
+  if (k->ne[1] != v->ne[1] || k->ne[2] != v->ne[2] || k->ne[3] != v->ne[3] ||
+      cache_offset(k) / keys.stream_bytes() != cache_offset(v) / values.stream_bytes()) {
+    return "attention reads keys and values of different cells";
+  }
+  if (q->ne[2] % k->ne[2] != 0 || q->ne[3] != k->ne[3]) {
+    return "queries are not divided among heads and streams as the cache is";
+  }
+  if (q->type != GGML_TYPE_F32 || q->nb[0] != sizeof(float)) {
     return "queries are not f32";
   }
-  if (op->src[0]->ne[2] / op->src[1]->ne[2] > kGroupMax) {
+  if (q->ne[2] / k->ne[2] > kGroupMax) {
     return format_text("more than {} query heads share a KV head", kGroupMax);
   }
   if (op->src[3] != nullptr && op->src[3]->type != GGML_TYPE_F16) return "the mask is not f16";
@@ -79,6 +94,13 @@ Result<void> bind_attention(const ggml_tensor* op) {
          keys->layer());
   }
   return bind(*values, bits.values, static_cast<int>(op->src[2]->ne[0]));
+}
+
+bool suits_tiles(const ggml_tensor* op) {
+  CacheTensor* keys = find_cache(op->src[1]);
+  CacheTensor* values = find_cache(op->src[2]);
+  return keys != nullptr && values != nullptr && obstacle(op, *keys, *values).empty() &&
+         are_codes_of(*keys, op->src[1]) && are_codes_of(*values, op->src[2]);
 }
 
 Result<void> bind_rest(const ggml_tensor* op) {

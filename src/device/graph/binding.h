@@ -13,6 +13,10 @@ namespace slipstream::turbo {
 // Binds the caches that a FLASH_ATTN_EXT reads, if they are not bound yet.
 [[nodiscard]] Result<void> bind_attention(const ggml_tensor* op);
 
+// Whether attention on tiles can compute a FLASH_ATTN_EXT on caches that are bound. Asked of every
+// node: they may read one cache in different shapes.
+[[nodiscard]] bool suits_tiles(const ggml_tensor* op);
+
 // Binds every cache that the op touches and that is still unbound to plain memory.
 [[nodiscard]] Result<void> bind_rest(const ggml_tensor* op);
 

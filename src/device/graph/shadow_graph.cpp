@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <ranges>
+#include <utility>
 
 #include "device/graph/binding.h"
 #include "device/kv_buffer/precise_chunks.h"
@@ -75,6 +76,7 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph) {
   writes_.clear();
   reads_.clear();
   expands_.clear();
+  outgrown_.clear();
   n_plans_ = 0;
   gather_.plan(graph, fit_run());
   // A node on the cache becomes at most itself, its sources, and an expansion and a compression
@@ -117,16 +119,15 @@ void ShadowGraph::add_custom(const ggml_tensor* op, CustomFunction function, voi
 
 Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
   if (node->op == GGML_OP_FLASH_ATTN_EXT &&
-      (is_compressed(node->src[1]) || is_compressed(node->src[2]))) {
+      (is_compressed(node->src[1]) || is_compressed(node->src[2])) && suits_tiles(node)) {
     CacheTensor* keys = find_cache(node->src[1]);
-    const std::size_t stream_bytes = keys->row_bytes() * static_cast<std::size_t>(keys->n_cells());
-    reads_.push_back(
-        {.op = node,
-         .keys = keys,
-         .values = find_cache(node->src[2]),
-         .first_stream = static_cast<std::int64_t>(cache_offset(node->src[1]) / stream_bytes),
-         .plan = plan_of(node),
-         .own_cells = own_cells(node)});
+    reads_.push_back({.op = node,
+                      .keys = keys,
+                      .values = find_cache(node->src[2]),
+                      .first_stream = static_cast<std::int64_t>(cache_offset(node->src[1]) /
+                                                                keys->stream_bytes()),
+                      .plan = plan_of(node),
+                      .own_cells = own_cells(node)});
     add_custom(node, run_read, &reads_.back());
     return {};
   }
@@ -170,15 +171,17 @@ Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
     if (!memory) return std::unexpected(memory.error());
     copy->data = *memory + cache_offset(node);
   }
+  CacheTensor* written = is_compressed(node) ? find_cache(node) : nullptr;
+  ExpandTask* compress = nullptr;
   for (std::size_t i = 0; i < n_caches; ++i) {
     expands_.push_back({.cache = caches[i], .rows = reinterpret_cast<ggml_fp16_t*>(rows[i])});
     add_custom(node, run_expand, &expands_.back());
+    if (caches[i] == written) compress = &expands_.back();
   }
   ggml_graph_add_node(shadow_, copy);
-  if (is_compressed(node)) {
-    find_cache(node)->compressed()->close_centre();  // it writes rows that were not observed
-    const auto task = std::ranges::find(expands_, find_cache(node), &ExpandTask::cache);
-    add_custom(node, run_compress, &*task);
+  if (compress != nullptr) {
+    written->compressed()->close_centre();  // it writes rows that were not observed
+    add_custom(node, run_compress, compress);
   }
   return {};
 }
@@ -250,7 +253,8 @@ Result<std::byte*> ShadowGraph::expansion(std::size_t idx, std::size_t n_bytes) 
   if (expansions_[idx].bytes().size() < n_bytes) {
     Result<Mapping> memory = Mapping::anonymous(n_bytes);
     if (!memory) return std::unexpected(std::move(memory.error()));
-    expansions_[idx] = std::move(*memory);
+    // Nodes before this one use it until the graph has been computed.
+    outgrown_.push_back(std::exchange(expansions_[idx], std::move(*memory)));
   }
   return expansions_[idx].bytes().data();
 }

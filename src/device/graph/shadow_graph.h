@@ -2,11 +2,11 @@
 //
 // Nodes that have nothing to do with the cache are the same tensors. The others are replaced by
 // nodes over the same result memory:
-//   - writing rows into a compressed cache, attention out of one: custom nodes of ours;
+//   - writing rows into a compressed cache, attention out of one, in the shapes that libllama
+//     gives them: custom nodes of ours;
 //   - anything else on a plain cache: a copy of the node whose pointers lead to the cache's memory;
 //   - anything else on a compressed cache (shifting keys, for one): expand to f16, the copied node
-//   on
-//     that, and back into codes if it wrote.
+//     on that, and back into codes if it wrote.
 // While keys are looked at for a profile, nodes that do so are added (fit/gather_nodes.h).
 // Then one graph_compute runs everything on the CPU backend's own threads.
 //
@@ -70,6 +70,7 @@ class ShadowGraph {
   std::deque<ExpandTask> expands_;
   GatherNodes gather_;
   std::vector<Mapping> expansions_;
+  std::vector<Mapping> outgrown_;  // expansions of this graph that were too small for later nodes
   // Shared by the layers of one shape, and with them for as long as they refer to it.
   std::vector<std::shared_ptr<CompressedCache>> scratches_;
 };

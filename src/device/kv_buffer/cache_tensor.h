@@ -35,6 +35,9 @@ class CacheTensor {
   [[nodiscard]] std::int64_t n_cells() const { return n_cells_; }
   [[nodiscard]] std::int64_t n_rows() const { return n_cells_ * n_streams_; }
   [[nodiscard]] std::size_t row_bytes() const { return row_bytes_; }
+  [[nodiscard]] std::size_t stream_bytes() const {
+    return row_bytes_ * static_cast<std::size_t>(n_cells_);
+  }
 
   [[nodiscard]] bool is_bound() const { return storage_.index() != 0; }
   [[nodiscard]] CompressedCache* compressed() { return std::get_if<CompressedCache>(&storage_); }

@@ -93,7 +93,7 @@ bool cpy_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* src, ggml_t
   CacheTensor* cache = find_cache(dst);
   if (src->buffer == nullptr || !is_turbo_buffer(src->buffer)) return false;
   if (cache == nullptr || find_cache(src) != cache || cache->compressed() == nullptr) return false;
-  const std::size_t stream_bytes = cache->row_bytes() * static_cast<std::size_t>(cache->n_cells());
+  const std::size_t stream_bytes = cache->stream_bytes();
   const std::size_t from = cache_offset(src);
   const std::size_t to = cache_offset(dst);
   if (ggml_nbytes(src) != stream_bytes || ggml_nbytes(dst) != stream_bytes ||
