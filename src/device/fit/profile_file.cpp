@@ -164,6 +164,12 @@ Result<KeyProfile> decode_profile(std::span<const std::byte> bytes) {
 }
 
 Result<void> write_profile(const std::string& path, const KeyProfile& profile) {
+  // It is put in the place of what is there: never of a device, such as /dev/null.
+  struct stat status{};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    return fail(Code::kInvalidArgument,
+                format_text("{} is no regular file: name another for the profile", path));
+  }
   // Another process may write the same profile: each has a name of its own until it is whole.
   const std::string temporary = format_text("{}.{}.part", path, ::getpid());
   const auto write = [&]() -> Result<void> {

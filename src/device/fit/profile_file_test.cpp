@@ -1,6 +1,7 @@
 #include "device/fit/profile_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/hash2/sha2.hpp>
@@ -98,6 +99,20 @@ TEST(ProfileFile, SizesAndNumbersAreChecked) {
   }
   EXPECT_FALSE(with(kFirstLayer, 0xffffffffU).has_value());
   EXPECT_EQ(with(8, 2U).error().code, Code::kUnsupported);
+}
+
+// Whoever names /dev/null as root would have had a file there instead.
+TEST(ProfileFile, OnlyARegularFileIsReplaced) {
+  const std::string path = testing::TempDir() + "/profile_file_test.fifo";
+  ::unlink(path.c_str());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const Result<void> written = write_profile(path, {});
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, Code::kInvalidArgument);
+  struct stat status{};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_TRUE(S_ISFIFO(status.st_mode));
+  ::unlink(path.c_str());
 }
 
 TEST(ProfileFile, AFileThatIsNoneSaysWhatToDo) {
