@@ -55,7 +55,7 @@ TurboBackend& context_of(ggml_backend_t backend) {
 const char* backend_name(ggml_backend_t /*backend*/) { return "TURBO"; }
 
 void backend_free(ggml_backend_t backend) {
-  if (FitRun* run = fit_run(); run != nullptr) {
+  if (const std::shared_ptr<FitRun> run = fit_run(); run != nullptr) {
     if (const auto saved = run->save(); !saved) {
       log_line(GGML_LOG_LEVEL_ERROR, saved.error().message);
     }
@@ -171,6 +171,7 @@ ggml_backend_buffer_type_t* extra_buffer_types(ggml_backend_dev_t /*dev*/) {
 
 // --- the registry's entry
 
+// Written by init(), which runs once and before ggml asks for anything.
 bool has_device = false;
 
 const char* reg_name(ggml_backend_reg_t /*reg*/) { return "TURBO"; }
@@ -320,7 +321,9 @@ ggml_backend_reg_t init() {
 }  // namespace slipstream::turbo
 
 extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init() {
-  return slipstream::turbo::init();
+  // Once, whoever loads the plugin again: models may be using what it sets.
+  static ggml_backend_reg_t reg = slipstream::turbo::init();
+  return reg;
 }
 
 // Any CPU will do: the kernels choose for themselves.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/mutex.h"
 #include "device/log.h"
 
 namespace slipstream::turbo {
@@ -21,9 +22,14 @@ ExpertBuffer& context_of(ggml_backend_buffer_t buffer) {
   return *static_cast<ExpertBuffer*>(buffer->context);
 }
 
-ExpertOptions& options_slot() {
-  static ExpertOptions options;
-  return options;
+// For models that load, while others decode.
+struct OptionsInUse {
+  Mutex mutex;
+  ExpertOptions options SLIP_GUARDED_BY(mutex);
+};
+OptionsInUse& options_in_use() {
+  static OptionsInUse instance;
+  return instance;
 }
 
 // All there are, for the counters.
@@ -126,8 +132,17 @@ ggml_backend_buffer_type* expert_buffer_type() {
   return &type;
 }
 
-void set_expert_options(ExpertOptions options) { options_slot() = std::move(options); }
-const ExpertOptions& expert_options() { return options_slot(); }
+void set_expert_options(ExpertOptions options) {
+  OptionsInUse& slot = options_in_use();
+  const MutexLock lock(slot.mutex);
+  slot.options = std::move(options);
+}
+
+ExpertOptions expert_options() {
+  OptionsInUse& slot = options_in_use();
+  const MutexLock lock(slot.mutex);
+  return slot.options;
+}
 
 bool is_expert_weight(const ggml_tensor* tensor) {
   return std::string_view(tensor->name).ends_with("_exps.weight");

@@ -4,7 +4,8 @@
 // with them there, and only with those. A buffer has addresses, by which graphs name its tensors,
 // and no memory behind them.
 //
-// Threads: as ggml uses buffers. Errors: those of ExpertStore.
+// Threads: as ggml uses buffers; options and counters are thread-safe. Errors: those of
+// ExpertStore.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,7 @@ ggml_backend_buffer_type* expert_buffer_type();
 
 // What models loaded from now on are streamed with; zero cache_bytes: they are not streamed.
 void set_expert_options(ExpertOptions options);
-const ExpertOptions& expert_options();
+[[nodiscard]] ExpertOptions expert_options();
 
 // Whether a tensor is, or would be, the experts' part of a layer's feed-forward network.
 [[nodiscard]] bool is_expert_weight(const ggml_tensor* tensor);

@@ -13,9 +13,21 @@
 namespace slipstream::turbo {
 namespace {
 
-std::unique_ptr<FitRun>& run_slot() {
-  static std::unique_ptr<FitRun> run;
-  return run;
+struct FitRunSlot {
+  Mutex mutex;
+  std::shared_ptr<FitRun> run SLIP_GUARDED_BY(mutex);
+};
+
+FitRunSlot& run_slot() {
+  static FitRunSlot instance;
+  return instance;
+}
+
+// The run that was there.
+std::shared_ptr<FitRun> exchange_run(std::shared_ptr<FitRun> run) {
+  FitRunSlot& slot = run_slot();
+  const MutexLock lock(slot.mutex);
+  return std::exchange(slot.run, std::move(run));
 }
 
 // "12,345"
@@ -32,7 +44,7 @@ std::string with_commas(std::int64_t number) {
 // Too late for a line in the log: the program's own may be gone.
 FitRun::~FitRun() {
   const MutexLock lock(mutex_);
-  if (count_keys() == n_keys_saved_) return;
+  if (has_ended_ || count_keys() == n_keys_saved_) return;
   [[maybe_unused]] const Result<void> written = write_profile(path_, fitted());
 }
 
@@ -128,15 +140,24 @@ Result<std::size_t> FitRun::save() {
   return n_layers_saved_;
 }
 
-FitRun* fit_run() { return run_slot().get(); }
+Result<std::size_t> FitRun::end() {
+  Result<std::size_t> saved = save();
+  const MutexLock lock(mutex_);
+  has_ended_ = true;
+  return saved;
+}
 
-void start_fit_run(const std::string& path) { run_slot() = std::make_unique<FitRun>(path); }
+std::shared_ptr<FitRun> fit_run() {
+  FitRunSlot& slot = run_slot();
+  const MutexLock lock(slot.mutex);
+  return slot.run;
+}
+
+void start_fit_run(const std::string& path) { exchange_run(std::make_shared<FitRun>(path)); }
 
 Result<std::size_t> end_fit_run() {
-  if (run_slot() == nullptr) return std::size_t{0};
-  Result<std::size_t> saved = run_slot()->save();
-  run_slot().reset();
-  return saved;
+  const std::shared_ptr<FitRun> run = exchange_run(nullptr);
+  return run == nullptr ? std::size_t{0} : run->end();
 }
 
 }  // namespace slipstream::turbo

@@ -35,6 +35,8 @@ class FitRun {
   // Writes the file and says so in the log, unless nothing was seen since the last time. How many
   // layers are fitted.
   Result<std::size_t> save();
+  // The same for the last time: graphs under way may still add to it, and nobody will read that.
+  Result<std::size_t> end();
 
  private:
   struct Layer {
@@ -51,10 +53,12 @@ class FitRun {
   std::map<int, Layer> layers_ SLIP_GUARDED_BY(mutex_);
   std::int64_t n_keys_saved_ SLIP_GUARDED_BY(mutex_) = 0;
   std::size_t n_layers_saved_ SLIP_GUARDED_BY(mutex_) = 0;
+  bool has_ended_ SLIP_GUARDED_BY(mutex_) = false;
 };
 
-// The process's; null if none was asked for.
-FitRun* fit_run();
+// The process's; null if none was asked for. Shared with the graphs that add to it: they may be
+// under way in another thread when it ends.
+std::shared_ptr<FitRun> fit_run();
 void start_fit_run(const std::string& path);
 // Saves it. Without one: no layers.
 Result<std::size_t> end_fit_run();

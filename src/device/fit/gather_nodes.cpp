@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "device/fit/vector_source.h"
 #include "device/kv_buffer/kv_buffer.h"
@@ -28,21 +29,22 @@ bool is_first_token(const ggml_tensor* rope, std::int64_t token) {
 
 }  // namespace
 
-void GatherNodes::plan(ggml_cgraph* graph, FitRun* run) {
+void GatherNodes::plan(ggml_cgraph* graph, std::shared_ptr<FitRun> run) {
   tasks_.clear();
   before_.clear();
   layers_.clear();
-  if (run == nullptr) return;
+  run_ = std::move(run);
+  if (run_ == nullptr) return;
   const int n_nodes = ggml_graph_n_nodes(graph);
   for (int i = 0; i < n_nodes; ++i) {
     const ggml_tensor* node = ggml_graph_node(graph, i);
     if (node->op == GGML_OP_FLASH_ATTN_EXT && find_cache(node->src[1]) != nullptr) {
-      plan_queries(node, *run);
+      plan_queries(node, *run_);
     }
   }
   for (int i = 0; i < n_nodes; ++i) {
     const ggml_tensor* node = ggml_graph_node(graph, i);
-    if (node->op == GGML_OP_SET_ROWS && find_cache(node) != nullptr) plan_keys(node, *run);
+    if (node->op == GGML_OP_SET_ROWS && find_cache(node) != nullptr) plan_keys(node, *run_);
   }
   std::size_t n_turned = 1;
   for (const Task& task : tasks_) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "device/fit/fit_run.h"
@@ -22,7 +23,7 @@ namespace slipstream::turbo {
 class GatherNodes {
  public:
   // Decides what is looked at. Without a FitRun: nothing.
-  void plan(ggml_cgraph* graph, FitRun* run);
+  void plan(ggml_cgraph* graph, std::shared_ptr<FitRun> run);
   // At most so many will be added.
   [[nodiscard]] std::size_t n_nodes() const { return 2 * tasks_.size(); }
   [[nodiscard]] std::size_t n_tensors() const { return 3 * tasks_.size(); }
@@ -55,6 +56,7 @@ class GatherNodes {
   static void run_gather(ggml_tensor*, int thread_idx, int n_threads, void* task);
   static std::vector<float> read(const Task& task, std::int64_t first_head, std::int64_t n_heads);
 
+  std::shared_ptr<FitRun> run_;  // of this graph: tasks point into it
   std::deque<Task> tasks_;
   std::multimap<const ggml_tensor*, Task*> before_;  // by the node that must wait
   std::map<int, KeyMoments*> layers_;                // of this graph

@@ -90,6 +90,8 @@ class SmallGraph {
     return result;
   }
 
+  ggml_backend_t backend() { return backend_.get(); }
+
   template <class Number>
   static void set(ggml_tensor* tensor, const std::vector<Number>& numbers) {
     ggml_backend_tensor_set(tensor, numbers.data(), 0, ggml_nbytes(tensor));

@@ -1,9 +1,7 @@
 #include "device/graph/binding.h"
 
-#include <map>
 #include <memory>
-#include <set>
-#include <string>
+#include <utility>
 
 #include "base/format.h"
 #include "device/attention/attention.h"
@@ -14,14 +12,6 @@
 
 namespace slipstream::turbo {
 namespace {
-
-// Layers by what was said of them, until log_bindings() prints it.
-std::map<std::string, std::set<int>>& pending_lines() {
-  static std::map<std::string, std::set<int>> lines;
-  return lines;
-}
-
-void note(const std::string& what, int layer) { pending_lines()[what].insert(layer); }
 
 // Whether the codes are of vectors as the view has them.
 bool are_codes_of(CacheTensor& cache, const ggml_tensor* view) {
@@ -75,11 +65,11 @@ Result<void> bind_attention(const ggml_tensor* op) {
   CacheTensor* values = find_cache(op->src[2]);
   if (keys == nullptr || values == nullptr) return {};
   if (keys->is_bound() && values->is_bound()) return {};
-  Bits bits = current_scheme().bits_of_layer(keys->layer());
+  Bits bits = scheme_of(op->src[1]).bits_of_layer(keys->layer());
   const auto key_dim = static_cast<int>(op->src[1]->ne[0]);
   std::shared_ptr<const KeyBases> bases;
   if (const std::string reason = obstacle(op, *keys, *values); !reason.empty()) {
-    if (bits != Bits{}) note("stays uncompressed: " + reason, keys->layer());
+    if (bits != Bits{}) keys->set_note("stays uncompressed: " + reason);
     bits = {};
   } else if (bits != Bits{}) {
     if (is_fittable(bits.keys, key_dim)) bases = bases_of(op, keys->layer());
@@ -88,10 +78,9 @@ Result<void> bind_attention(const ggml_tensor* op) {
   if (Result<void> bound = bind(*keys, bits.keys, key_dim, heads); !bound) return bound;
   if (bits != Bits{}) {
     const CompressedCache* codes = keys->compressed();
-    note(format_text("{}-bit {}keys, {}-bit values", bits.keys == 0 ? 16 : bits.keys,
-                     codes != nullptr && codes->fit() != nullptr ? "fitted " : "",
-                     bits.values == 0 ? 16 : bits.values),
-         keys->layer());
+    keys->set_note(format_text("{}-bit {}keys, {}-bit values", bits.keys == 0 ? 16 : bits.keys,
+                               codes != nullptr && codes->fit() != nullptr ? "fitted " : "",
+                               bits.values == 0 ? 16 : bits.values));
   }
   return bind(*values, bits.values, static_cast<int>(op->src[2]->ne[0]));
 }
@@ -107,8 +96,8 @@ Result<void> bind_rest(const ggml_tensor* op) {
   const auto bind_one = [](const ggml_tensor* tensor) -> Result<void> {
     CacheTensor* cache = find_cache(tensor);
     if (cache == nullptr || cache->is_bound()) return {};
-    const Bits bits = current_scheme().bits_of_layer(cache->layer());
-    if (bits != Bits{}) note("stays uncompressed: flash attention is off", cache->layer());
+    const Bits bits = scheme_of(tensor).bits_of_layer(cache->layer());
+    if (bits != Bits{}) cache->set_note("stays uncompressed: flash attention is off");
     return cache->bind_plain();
   };
   if (Result<void> bound = bind_one(op); !bound) return bound;
@@ -119,12 +108,25 @@ Result<void> bind_rest(const ggml_tensor* op) {
   return {};
 }
 
-void log_bindings() {
-  for (const auto& [what, layers] : pending_lines()) {
-    log_line(GGML_LOG_LEVEL_INFO,
-             format_text("KV cache of layer {}: {}", format_layers(layers), what));
+void BindingNotes::take(const ggml_tensor* op) {
+  const auto take_one = [this](const ggml_tensor* tensor) {
+    CacheTensor* cache = find_cache(tensor);
+    if (cache == nullptr) return;
+    if (std::string note = cache->take_note(); !note.empty()) {
+      layers_[std::move(note)].insert(cache->layer());
+    }
+  };
+  take_one(op);
+  for (const ggml_tensor* src : op->src) {
+    if (src != nullptr) take_one(src);
   }
-  pending_lines().clear();
+}
+
+void BindingNotes::log() const {
+  for (const auto& [note, layers] : layers_) {
+    log_line(GGML_LOG_LEVEL_INFO,
+             format_text("KV cache of layer {}: {}", format_layers(layers), note));
+  }
 }
 
 }  // namespace slipstream::turbo

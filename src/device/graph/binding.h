@@ -1,10 +1,14 @@
 // Decides, once for each cache tensor, whether it is compressed: when libllama first shows an
 // attention that reads it, which it does while it reserves memory, before anything is written.
 //
-// Threads: one at a time.
+// Threads: one at a time for each cache; nothing is shared between models.
 #pragma once
 
 #include <ggml.h>
+
+#include <map>
+#include <set>
+#include <string>
 
 #include "base/result.h"
 
@@ -20,7 +24,15 @@ namespace slipstream::turbo {
 // Binds every cache that the op touches and that is still unbound to plain memory.
 [[nodiscard]] Result<void> bind_rest(const ggml_tensor* op);
 
-// Says, in one line each and once, what was bound since the last call.
-void log_bindings();
+// What the log says of the caches of a graph: in one line for those that were bound alike, once.
+class BindingNotes {
+ public:
+  // Of the caches that a node touches.
+  void take(const ggml_tensor* op);
+  void log() const;
+
+ private:
+  std::map<std::string, std::set<int>> layers_;  // by what is said of them
+};
 
 }  // namespace slipstream::turbo

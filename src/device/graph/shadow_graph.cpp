@@ -91,6 +91,7 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph) {
                             .no_alloc = true}));
   if (!context_) return fail(Code::kOutOfMemory, "no memory for the graph");
   shadow_ = ggml_new_graph_custom(context_.get(), n_shadow_nodes, false);
+  BindingNotes notes;
   for (int i = 0; i < n_nodes; ++i) {
     ggml_tensor* node = ggml_graph_node(graph, i);
     gather_.add_before(node, context_.get(), shadow_);
@@ -101,11 +102,12 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph) {
     if (Result<void> bound = bind_rest(node); !bound) {
       return std::unexpected(std::move(bound.error()));
     }
+    notes.take(node);
     if (Result<void> added = add_on_cache(node); !added) {
       return std::unexpected(std::move(added.error()));
     }
   }
-  log_bindings();
+  notes.log();
   return shadow_;
 }
 

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <string>
 #include <vector>
 
+#include "device/graph/binding.h"
 #include "device/kv_buffer/kv_buffer.h"
 
 namespace slipstream::turbo {
@@ -25,13 +27,18 @@ class ShadowGraphTest : public testing::Test {
     graph_ = ggml_new_graph(context_.get());
   }
 
-  // A cache in 8 bits of heads of 48, full of random rows.
-  ggml_tensor* new_cache(const char* name, std::int64_t n_cells) {
+  ggml_tensor* new_unbound_cache(const char* name, std::int64_t n_cells) {
     ggml_tensor* cache = ggml_new_tensor_2d(context_.get(), GGML_TYPE_F16, kChannels, n_cells);
     ggml_set_name(cache, name);
     buffers_.emplace_back(ggml_backend_buft_alloc_buffer(buffer_type(), ggml_nbytes(cache)));
     cache->buffer = buffers_.back().get();
     cache->data = ggml_backend_buffer_get_base(cache->buffer);
+    return cache;
+  }
+
+  // A cache in 8 bits of heads of 48, full of random rows.
+  ggml_tensor* new_cache(const char* name, std::int64_t n_cells) {
+    ggml_tensor* cache = new_unbound_cache(name, n_cells);
     EXPECT_TRUE(find_cache(cache)->bind_compressed(8, 48));
     std::vector<ggml_fp16_t> rows(static_cast<std::size_t>(ggml_nelements(cache)));
     for (ggml_fp16_t& number : rows) number = ggml_fp32_to_fp16(gauss_(random_));
@@ -52,6 +59,12 @@ class ShadowGraphTest : public testing::Test {
         ggml_view_3d(context_.get(), cache, head_dim, kChannels / head_dim, cache->ne[1],
                      static_cast<std::size_t>(head_dim) * sizeof(ggml_fp16_t), cache->nb[1], 0);
     return ggml_permute(context_.get(), heads, 0, 2, 1, 3);
+  }
+
+  ggml_tensor* new_attention(ggml_tensor* keys, ggml_tensor* values) {
+    ggml_tensor* queries = ggml_new_tensor_3d(context_.get(), GGML_TYPE_F32, 48, 1, 4);
+    return ggml_flash_attn_ext(context_.get(), queries, heads_of(keys, 48), heads_of(values, 48),
+                               nullptr, 0.15F, 0, 0);
   }
 
   ggml_tensor* add(ggml_tensor* result) {
@@ -158,6 +171,34 @@ TEST_F(ShadowGraphTest, AnAttentionThatReadsTilesOtherwiseIsRightToo) {
       ASSERT_NEAR(got[j], wanted[j], 0.01) << "attention " << i << ", number " << j;
     }
   }
+}
+
+// Models load and decode side by side, and each has lines of its own.
+TEST_F(ShadowGraphTest, SaysOfItsOwnCachesHowTheyAreBound) {
+  set_scheme(parse_scheme("turbo4").value());
+  const ggml_tensor* of_another =
+      new_attention(new_unbound_cache("cache_k_l3", 64), new_unbound_cache("cache_v_l3", 64));
+  ASSERT_TRUE(bind_attention(of_another));  // as libllama asks while it loads a model
+  add(new_attention(new_unbound_cache("cache_k_l7", 64), new_unbound_cache("cache_v_l7", 64)));
+  allocate();
+  std::string said;
+  ggml_log_set(
+      [](ggml_log_level, const char* text, void* to) { *static_cast<std::string*>(to) += text; },
+      &said);
+  const bool is_built = shadow_.build(graph_).has_value() && shadow_.build(graph_).has_value();
+  ggml_log_set(nullptr, nullptr);
+  EXPECT_TRUE(is_built);
+  EXPECT_EQ(said, "turbo: KV cache of layer 7: 4-bit keys, 4-bit values\n");
+}
+
+TEST_F(ShadowGraphTest, ACacheHasTheSchemeItWasAllocatedFor) {
+  set_scheme(parse_scheme("turbo4").value());
+  ggml_tensor* keys = new_unbound_cache("cache_k_l0", 64);
+  ggml_tensor* values = new_unbound_cache("cache_v_l0", 64);
+  set_scheme(parse_scheme("turbo8v3").value());  // for the next model
+  ASSERT_TRUE(bind_attention(new_attention(keys, values)));
+  EXPECT_EQ(find_cache(keys)->compressed()->shape().bits, 4);
+  EXPECT_EQ(find_cache(values)->compressed()->shape().bits, 4);
 }
 
 }  // namespace

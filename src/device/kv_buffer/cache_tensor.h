@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "base/mapping.h"
@@ -49,6 +50,10 @@ class CacheTensor {
                                              std::span<const HeadBasis> heads = {});
   [[nodiscard]] Result<void> bind_plain();
 
+  // What the log is to say of how it was bound, once: empty after the first time.
+  void set_note(std::string note) { note_ = std::move(note); }
+  [[nodiscard]] std::string take_note() { return std::exchange(note_, {}); }
+
   // Bytes [offset, offset + size) of the rows. A tensor never bound reads as zeroes.
   void get(std::span<std::byte> into, std::size_t offset);
   [[nodiscard]] Result<void> set(std::span<const std::byte> from, std::size_t offset);
@@ -72,6 +77,7 @@ class CacheTensor {
   std::int64_t n_streams_;
   std::size_t row_bytes_;
   std::variant<std::monostate, CompressedCache, Mapping> storage_;
+  std::string note_;
 };
 
 }  // namespace slipstream::turbo

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/check.h"
+#include "base/mutex.h"
 #include "device/kv_buffer/packed_rows.h"
 #include "device/log.h"
 
@@ -13,9 +13,15 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-Scheme& scheme_slot() {
-  static Scheme scheme;
-  return scheme;
+// For the buffers of models that load, while others decode.
+struct SchemeInUse {
+  Mutex mutex;
+  Scheme scheme SLIP_GUARDED_BY(mutex);
+};
+
+SchemeInUse& scheme_in_use() {
+  static SchemeInUse instance;
+  return instance;
 }
 
 KvBuffer& context_of(ggml_backend_buffer_t buffer) {
@@ -142,7 +148,7 @@ ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size)
     log_line(GGML_LOG_LEVEL_ERROR, memory.error().message);
     return nullptr;
   }
-  auto context = std::make_unique<KvBuffer>(std::move(*memory));
+  auto context = std::make_unique<KvBuffer>(std::move(*memory), current_scheme());
   return ggml_backend_buffer_init(buft, kBufferInterface, context.release(), size);
 }
 
@@ -172,8 +178,21 @@ ggml_backend_buffer_type* buffer_type() {
   return &type;
 }
 
-void set_scheme(const Scheme& scheme) { scheme_slot() = scheme; }
-const Scheme& current_scheme() { return scheme_slot(); }
+void set_scheme(Scheme scheme) {
+  SchemeInUse& slot = scheme_in_use();
+  const MutexLock lock(slot.mutex);
+  slot.scheme = std::move(scheme);
+}
+
+Scheme current_scheme() {
+  SchemeInUse& slot = scheme_in_use();
+  const MutexLock lock(slot.mutex);
+  return slot.scheme;
+}
+
+const Scheme& scheme_of(const ggml_tensor* tensor) {
+  return context_of(view_root(tensor)->buffer).scheme;
+}
 
 bool is_turbo_buffer(ggml_backend_buffer_t buffer) { return buffer->buft == buffer_type(); }
 

@@ -5,7 +5,7 @@
 // memory as in any host buffer. The buffer's size counts the cache at its compressed size: that is
 // what llama.cpp reports.
 //
-// Threads: as ggml uses buffers, one thread at a time per buffer.
+// Threads: as ggml uses buffers, one thread at a time per buffer; the scheme is thread-safe.
 // Errors:  a null buffer when memory does not suffice, as ggml expects.
 #pragma once
 
@@ -21,15 +21,18 @@ namespace slipstream::turbo {
 
 struct KvBuffer {
   Mapping memory;
+  Scheme scheme;  // what its caches are bound to
   // By the address of the tensor's data: graphs that arrive over RPC have new tensor objects.
   std::map<const void*, std::unique_ptr<CacheTensor>> caches;
 };
 
 // The process has one; its `device` is filled in by the device.
 ggml_backend_buffer_type* buffer_type();
-// Sets what caches allocated from now on are sized for.
-void set_scheme(const Scheme& scheme);
-const Scheme& current_scheme();
+// What buffers allocated from now on are for.
+void set_scheme(Scheme scheme);
+[[nodiscard]] Scheme current_scheme();
+// What the buffer of a cache tensor, or of a view of one, is for.
+[[nodiscard]] const Scheme& scheme_of(const ggml_tensor* tensor);
 
 [[nodiscard]] bool is_turbo_buffer(ggml_backend_buffer_t buffer);
 
