@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "base/check.h"
 #include "base/format.h"
@@ -20,6 +22,9 @@ constexpr unsigned kQueueDepth = 128;
 constexpr std::size_t kReadBytesMax = std::size_t{512} << 10;
 // The kernel's limit for one registered area.
 constexpr std::size_t kRegisteredBytesMax = std::size_t{1} << 30;
+// A kernel that is short of memory refuses for a while: ten seconds are given to it.
+constexpr int kRefusalsMax = 10'000;
+constexpr std::chrono::milliseconds kRefusalPause{1};
 
 std::uint64_t block_start(std::uint64_t offset) { return offset / kBlockBytes * kBlockBytes; }
 
@@ -140,7 +145,8 @@ SlabReader::Batch& SlabReader::batch_of(Ticket ticket) {
 }
 
 SlabReader::Request* SlabReader::take_request() {
-  while (free_requests_.empty() && requests_.size() >= kQueueDepth) reap(true);
+  while (end_.empty() && free_requests_.empty() && requests_.size() >= kQueueDepth) reap();
+  if (!end_.empty()) return nullptr;
   if (free_requests_.empty()) {
     requests_.push_back(std::make_unique<Request>());
     return requests_.back().get();
@@ -162,6 +168,10 @@ SlabReader::Ticket SlabReader::start(std::span<const FilePiece> pieces) {
     while (at < end) {
       const std::size_t n_bytes = std::min<std::uint64_t>(kReadBytesMax, end - at);
       Request* request = take_request();
+      if (request == nullptr) {
+        batch_of(ticket).failure = end_;
+        return ticket;
+      }
       *request = {.piece = piece,
                   .offset = at,
                   .into = into,
@@ -187,10 +197,7 @@ void SlabReader::start_request(Request& request) {
     return;
   }
   io_uring_sqe* entry = io_uring_get_sqe(&ring_->uring);
-  while (entry == nullptr) {  // the queue is full: hand over what is in it
-    io_uring_submit(&ring_->uring);
-    entry = io_uring_get_sqe(&ring_->uring);
-  }
+  SLIP_CHECK(entry != nullptr, "the queue has a place for every request");
   auto area = std::ranges::upper_bound(registered_, request.into, {}, &std::span<std::byte>::data);
   const bool is_registered =
       area != registered_.begin() &&
@@ -237,15 +244,18 @@ void SlabReader::finish(Request& request, int result) {
   free_requests_.push_back(&request);
 }
 
-void SlabReader::reap(bool wait_for_one) {
+// Waits until a read has ended.
+void SlabReader::reap() {
   if (!ring_ || ring_->n_under_way == 0) return;
-  io_uring_cqe* entry = nullptr;
-  if (wait_for_one) {
-    int result = 0;
-    do {
-      result = io_uring_submit_and_wait(&ring_->uring, 1);
-    } while (result == -EINTR);
+  const int status = io_uring_submit_and_wait(&ring_->uring, 1);
+  if (status < 0 && status != -EINTR && io_uring_cq_ready(&ring_->uring) == 0) {
+    const bool may_pass = status == -EAGAIN || status == -EBUSY;
+    if (!may_pass || ++n_refusals_ == kRefusalsMax) return give_up(-status);
+    std::this_thread::sleep_for(kRefusalPause);
+    return;
   }
+  n_refusals_ = 0;
+  io_uring_cqe* entry = nullptr;
   while (io_uring_peek_cqe(&ring_->uring, &entry) == 0) {
     auto* request = static_cast<Request*>(io_uring_cqe_get_data(entry));
     const int result = entry->res;
@@ -255,8 +265,21 @@ void SlabReader::reap(bool wait_for_one) {
   }
 }
 
+void SlabReader::give_up(int error) {
+  end_ = format_text(
+      "the kernel does not read on (io_uring: {}): start again, with io=pread if it "
+      "happens again",
+      std::strerror(error));
+  for (Batch& batch : batches_) {
+    if (batch.n_open == 0) continue;
+    batch.n_open = 0;
+    if (batch.failure.empty()) batch.failure = end_;
+  }
+  ring_->n_under_way = 0;
+}
+
 Result<void> SlabReader::wait(Ticket ticket) {
-  while (batch_of(ticket).n_open > 0) reap(true);
+  while (batch_of(ticket).n_open > 0) reap();
   const auto done = std::ranges::find(batches_, ticket, &Batch::ticket);
   const std::string failure = std::move(done->failure);
   batches_.erase(done);
@@ -265,7 +288,7 @@ Result<void> SlabReader::wait(Ticket ticket) {
 }
 
 void SlabReader::wait_for_all() {
-  while (ring_ && ring_->n_under_way > 0) reap(true);
+  while (ring_ && ring_->n_under_way > 0) reap();
 }
 
 }  // namespace slipstream

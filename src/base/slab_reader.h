@@ -6,6 +6,8 @@
 // what lies around it: the caller gives memory with room for that (see FilePiece).
 //
 // Threads: thread-compatible. Errors: kIo with the file's name; a file that ends too early is kIo.
+// When the kernel refuses to go on with its queue, all reads are kIo from then on: those under way
+// may still be written to memory, so that it must not be read into in another way.
 #pragma once
 
 #include <cstddef>
@@ -82,9 +84,10 @@ class SlabReader {
   struct Request;
 
   void finish(Request& request, int result);
+  void give_up(int error);
   void start_request(Request& request);
-  void reap(bool wait_for_one);
-  Request* take_request();
+  void reap();
+  Request* take_request();  // null: nothing is read any more
   Batch& batch_of(Ticket ticket);
 
   ReadWay way_;
@@ -94,6 +97,8 @@ class SlabReader {
   std::vector<Batch> batches_;  // not waited for yet
   Ticket last_ticket_ = 0;
   std::vector<std::span<std::byte>> registered_;
+  int n_refusals_ = 0;  // one after the other
+  std::string end_;     // why nothing is read any more
   std::function<int(const FilePiece&)> fault_;
 };
 

@@ -149,6 +149,33 @@ TEST_P(SlabReaderTest, AnInterruptedReadIsTriedAgain) {
   expect_read(pieces);
 }
 
+// The descriptor of the ring, whatever its number, leads elsewhere: no call on it succeeds any
+// more.
+void break_rings() {
+  const Result<UniqueFd> other = open_file("/proc/self/stat", O_RDONLY);
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry.path(), gone) == "anon_inode:[io_uring]") {
+      ASSERT_GE(::dup2(other->get(), std::stoi(entry.path().filename().string())), 0);
+    }
+  }
+}
+
+TEST_P(SlabReaderTest, ADeadRingIsAnErrorAndNotAWaitForEver) {
+  SlabReader reader(GetParam());
+  const bool has_ring = reader.way() != ReadWay::kPread;
+  const std::vector<FilePiece> pieces = random_pieces(20, 50'000);
+  break_rings();
+  for (int i = 0; i < 2; ++i) {  // and from then on
+    const Result<void> read = reader.wait(reader.start(pieces));
+    ASSERT_EQ(read.has_value(), !has_ring);
+    if (has_ring) {
+      EXPECT_EQ(read.error().code, Code::kIo);
+      EXPECT_NE(read.error().message.find("io=pread"), std::string::npos) << read.error().message;
+    }
+  }
+}
+
 TEST_P(SlabReaderTest, MayBeDestroyedWhileReadsAreUnderWay) {
   const std::vector<FilePiece> pieces = random_pieces(100, 300'000);
   {

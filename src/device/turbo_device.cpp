@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <format>
+#include <new>
 #include <string_view>
 
 #include "device/attention/kernel_choice.h"
@@ -64,15 +65,24 @@ void backend_free(ggml_backend_t backend) {
   delete backend;
 }
 
-ggml_status backend_graph_compute(ggml_backend_t backend, ggml_cgraph* graph) {
-  TurboBackend& context = context_of(backend);
+ggml_status compute(TurboBackend& context, ggml_cgraph* graph) {
   const Result<ggml_cgraph*> shadow = context.shadow.build(graph);
   if (!shadow) {
     log_line(GGML_LOG_LEVEL_ERROR, shadow.error().message);
     return GGML_STATUS_ALLOC_FAILED;
   }
-  if (ExpertGraph::concerns(*shadow)) return context.experts.compute(context.cpu.get(), *shadow);
-  return ggml_backend_graph_compute(context.cpu.get(), *shadow);
+  const ggml_status status = ExpertGraph::concerns(*shadow)
+                                 ? context.experts.compute(context.cpu.get(), *shadow)
+                                 : ggml_backend_graph_compute(context.cpu.get(), *shadow);
+  return context.shadow.is_out_of_memory() ? GGML_STATUS_ALLOC_FAILED : status;
+}
+
+ggml_status backend_graph_compute(ggml_backend_t backend, ggml_cgraph* graph) noexcept {
+  try {
+    return compute(context_of(backend), graph);
+  } catch (const std::bad_alloc&) {
+    return GGML_STATUS_ALLOC_FAILED;
+  }
 }
 
 void backend_set_n_threads(ggml_backend_t backend, int n_threads) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "device/fit/vector_source.h"
@@ -166,13 +167,17 @@ void GatherNodes::run_gather(ggml_tensor* /*result*/, int thread_idx, int n_thre
   const auto& task = *static_cast<const Task*>(data);
   const std::int64_t n_heads = task.moments->n_heads();
   const std::int64_t group = task.vectors.n_heads / n_heads;
-  for (std::int64_t head = thread_idx; head < n_heads; head += n_threads) {
-    const std::vector<float> vectors = read(task, head * group, group);
-    if (task.is_keys) {
-      task.moments->add_keys(head, vectors);
-    } else {
-      task.moments->add_queries(head, vectors);
+  try {
+    for (std::int64_t head = thread_idx; head < n_heads; head += n_threads) {
+      const std::vector<float> vectors = read(task, head * group, group);
+      if (task.is_keys) {
+        task.moments->add_keys(head, vectors);
+      } else {
+        task.moments->add_queries(head, vectors);
+      }
     }
+  } catch (const std::bad_alloc&) {
+    return;  // fewer are looked at; out of a thread of ggml's it would end the process
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <ranges>
 #include <utility>
 
@@ -77,6 +78,8 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph) {
   reads_.clear();
   expands_.clear();
   outgrown_.clear();
+  nodes_.clear();
+  is_out_of_memory_ = false;
   n_plans_ = 0;
   gather_.plan(graph, fit_run());
   // A node on the cache becomes at most itself, its sources, and an expansion and a compression
@@ -111,9 +114,11 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph) {
   return shadow_;
 }
 
-void ShadowGraph::add_custom(const ggml_tensor* op, CustomFunction function, void* task) {
-  ggml_tensor* node = ggml_custom_4d(context_.get(), op->type, op->ne[0], op->ne[1], op->ne[2],
-                                     op->ne[3], nullptr, 0, function, GGML_N_TASKS_MAX, task);
+void ShadowGraph::add_custom(const ggml_tensor* op, NodeFunction function, void* task) {
+  nodes_.push_back({.function = function, .task = task, .is_out_of_memory = &is_out_of_memory_});
+  ggml_tensor* node =
+      ggml_custom_4d(context_.get(), op->type, op->ne[0], op->ne[1], op->ne[2], op->ne[3], nullptr,
+                     0, run_node, GGML_N_TASKS_MAX, &nodes_.back());
   node->data = op->data;
   node->flags |= GGML_TENSOR_FLAG_COMPUTE;  // without it the CPU backend skips the node
   ggml_graph_add_node(shadow_, node);
@@ -261,16 +266,26 @@ Result<std::byte*> ShadowGraph::expansion(std::size_t idx, std::size_t n_bytes) 
   return expansions_[idx].bytes().data();
 }
 
-void ShadowGraph::run_plan(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* plan) {
+void ShadowGraph::run_node(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* data) {
+  const auto& node = *static_cast<const NodeTask*>(data);
+  if (node.is_out_of_memory->load()) return;  // what nodes before this one make may not be there
+  try {
+    node.function(thread_idx, n_threads, node.task);
+  } catch (const std::bad_alloc&) {
+    // Out of a thread of ggml's it would end the process.
+    node.is_out_of_memory->store(true);
+  }
+}
+
+void ShadowGraph::run_plan(int thread_idx, int n_threads, void* plan) {
   if (thread_idx == 0) static_cast<SharedPlan*>(plan)->make(n_threads);
 }
 
-void ShadowGraph::run_read(ggml_tensor* /*result*/, int thread_idx, int /*n_threads*/, void* task) {
+void ShadowGraph::run_read(int thread_idx, int /*n_threads*/, void* task) {
   run_attention(*static_cast<const AttentionTask*>(task), thread_idx);
 }
 
-void ShadowGraph::run_observe(ggml_tensor* /*result*/, int thread_idx, int /*n_threads*/,
-                              void* task) {
+void ShadowGraph::run_observe(int thread_idx, int /*n_threads*/, void* task) {
   if (thread_idx != 0) return;  // every thread runs a custom node, whatever number it asks for
   const auto& write = *static_cast<const WriteTask*>(task);
   const auto n_channels = static_cast<std::size_t>(write.cache->n_channels());
@@ -285,7 +300,7 @@ void ShadowGraph::run_observe(ggml_tensor* /*result*/, int thread_idx, int /*n_t
   write.cache->compressed()->observe(row_idx, rows);
 }
 
-void ShadowGraph::run_write(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* task) {
+void ShadowGraph::run_write(int thread_idx, int n_threads, void* task) {
   const auto& write = *static_cast<const WriteTask*>(task);
   CompressedCache& cache = *write.cache->compressed();
   const std::int64_t n_heads = cache.shape().n_heads;
@@ -319,7 +334,7 @@ void ShadowGraph::run_write(ggml_tensor* /*result*/, int thread_idx, int n_threa
   }
 }
 
-void ShadowGraph::run_expand(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* task) {
+void ShadowGraph::run_expand(int thread_idx, int n_threads, void* task) {
   const auto& expand = *static_cast<const ExpandTask*>(task);
   const std::int64_t n_channels = expand.cache->n_channels();
   std::vector<float> row(static_cast<std::size_t>(n_channels));
@@ -329,7 +344,7 @@ void ShadowGraph::run_expand(ggml_tensor* /*result*/, int thread_idx, int n_thre
   }
 }
 
-void ShadowGraph::run_compress(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* task) {
+void ShadowGraph::run_compress(int thread_idx, int n_threads, void* task) {
   const auto& compress = *static_cast<const ExpandTask*>(task);
   const std::int64_t n_channels = compress.cache->n_channels();
   std::vector<float> row(static_cast<std::size_t>(n_channels));

@@ -15,6 +15,7 @@
 
 #include <ggml-cpp.h>
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -31,6 +32,9 @@ class ShadowGraph {
  public:
   // Valid until the next build() and no longer than `graph`.
   [[nodiscard]] Result<ggml_cgraph*> build(ggml_cgraph* graph);
+  // Of what was built last: whether memory ran out while it was computed. Its results are useless
+  // then.
+  [[nodiscard]] bool is_out_of_memory() const { return is_out_of_memory_; }
 
  private:
   struct WriteTask {
@@ -42,9 +46,14 @@ class ShadowGraph {
     ggml_fp16_t* rows;  // all rows of the cache
   };
 
-  using CustomFunction = void (*)(ggml_tensor* result, int thread_idx, int n_threads, void* task);
+  using NodeFunction = void (*)(int thread_idx, int n_threads, void* task);
+  struct NodeTask {
+    NodeFunction function;
+    void* task;
+    std::atomic<bool>* is_out_of_memory;
+  };
 
-  void add_custom(const ggml_tensor* op, CustomFunction function, void* task);
+  void add_custom(const ggml_tensor* op, NodeFunction function, void* task);
   Result<void> add_on_cache(ggml_tensor* node);
   ggml_tensor* copy_of(const ggml_tensor* tensor, std::byte* rows);
   Result<std::byte*> expansion(std::size_t idx, std::size_t n_bytes);
@@ -53,16 +62,19 @@ class ShadowGraph {
   Result<void> keep_precise(const WriteTask& write);
   [[nodiscard]] const ggml_tensor* own_cells(const ggml_tensor* attention) const;
 
-  static void run_plan(ggml_tensor*, int thread_idx, int n_threads, void* plan);
-  static void run_observe(ggml_tensor*, int thread_idx, int n_threads, void* task);
-  static void run_write(ggml_tensor*, int thread_idx, int n_threads, void* task);
-  static void run_read(ggml_tensor*, int thread_idx, int n_threads, void* task);
-  static void run_expand(ggml_tensor*, int thread_idx, int n_threads, void* task);
-  static void run_compress(ggml_tensor*, int thread_idx, int n_threads, void* task);
+  static void run_node(ggml_tensor*, int thread_idx, int n_threads, void* node);
+  static void run_plan(int thread_idx, int n_threads, void* plan);
+  static void run_observe(int thread_idx, int n_threads, void* task);
+  static void run_write(int thread_idx, int n_threads, void* task);
+  static void run_read(int thread_idx, int n_threads, void* task);
+  static void run_expand(int thread_idx, int n_threads, void* task);
+  static void run_compress(int thread_idx, int n_threads, void* task);
 
   ggml_context_ptr context_;
   ggml_cgraph* shadow_ = nullptr;
+  std::atomic<bool> is_out_of_memory_ = false;
   // deques: tasks keep their addresses while more are added
+  std::deque<NodeTask> nodes_;
   std::deque<WriteTask> writes_;
   std::deque<AttentionTask> reads_;
   std::deque<SharedPlan> plans_;  // the first n_plans_ are of this graph, the rest keep memory

@@ -171,6 +171,9 @@ void CompressedCache::find_centre() {
 void CompressedCache::observe(std::span<const std::int64_t> row_idx, std::span<const float> rows) {
   if (!is_centre_open_ || row_idx.empty()) return;
   const std::size_t n_before = early_row_idx_.size();
+  // Both or none, if there is no memory.
+  early_row_idx_.reserve(n_before + row_idx.size());
+  early_rows_.reserve(early_rows_.size() + rows.size());
   early_row_idx_.append_range(row_idx);
   early_rows_.append_range(rows);
   const std::size_t n_now = early_row_idx_.size();
