@@ -105,15 +105,20 @@ bool DiskPrefixes::place_next_slice(Load& load) {
 void DiskPrefixes::remember(Salt salt, std::span<const Token> tokens) {
   if (static_cast<int>(tokens.size()) < options_.n_tokens_min) return;
   std::vector<Token> longest(tokens.begin(), tokens.end());
+  const Clock::time_point now = Clock::now();
+  Clock::time_point since = now;
   // A conversation that goes on makes what was remembered of it superfluous.
   std::erase_if(remembered_, [&](Remembered& earlier) {
     if (earlier.salt != salt) return false;
     if (begins_with(earlier.tokens, longest)) longest = earlier.tokens;
-    return begins_with(longest, earlier.tokens);
+    if (!begins_with(longest, earlier.tokens)) return false;
+    since = std::min(since, earlier.since);
+    return true;
   });
   if (remembered_.size() >= kRememberedMax) remembered_.pop_back();
-  remembered_.push_back(
-      {.salt = salt, .tokens = std::move(longest), .due = Clock::now() + options_.idle_time});
+  const Clock::time_point due = std::min(now + options_.idle_time, since + options_.busy_time);
+  remembered_.insert(std::ranges::upper_bound(remembered_, due, {}, &Remembered::due),
+                     {.salt = salt, .tokens = std::move(longest), .since = since, .due = due});
 }
 
 std::optional<DiskPrefixes::Clock::time_point> DiskPrefixes::next_save() const {

@@ -2,9 +2,9 @@
 // that nobody's next token waits long for it.
 //
 // Out: what a request has computed is remembered when it ends, and saved when nobody came back to
-// it for a while, or earlier when room in memory gets scarce. In: another thread reads the file;
-// then slice after slice becomes a prefix in memory, which requests take over as if it had never
-// left.
+// it for a moment, or when it has waited for that long enough, or when room in memory gets scarce.
+// In: another thread reads the file; then slice after slice becomes a prefix in memory, which
+// requests take over as if it had never left.
 //
 // Threads: owned by the engine's thread; the disk is only ever touched by others. Errors: none:
 // what cannot be saved or loaded is computed again, and the log says why.
@@ -28,7 +28,11 @@ class DiskPrefixes {
  public:
   using Clock = std::chrono::steady_clock;
   struct Options {
-    Clock::duration idle_time = std::chrono::seconds(5);  // before a prefix is saved
+    // Before a prefix is saved: what is not on disk when the process crashes is computed again.
+    // Each save writes the whole prefix, so that one that is in use all the time is not saved each
+    // time.
+    Clock::duration idle_time = std::chrono::seconds(1);
+    Clock::duration busy_time = std::chrono::seconds(10);
     int n_tokens_min = 256;  // fewer are computed again as fast as they are read
   };
   static constexpr int kSliceTokens = 256;
@@ -72,6 +76,7 @@ class DiskPrefixes {
   struct Remembered {
     Salt salt;
     std::vector<Token> tokens;
+    Clock::time_point since;  // when none of it was on disk
     Clock::time_point due;
   };
   struct Save {

@@ -62,9 +62,12 @@ std::vector<Token> numbers(int n, int first = 0) {
 class DiskPrefixesTest : public testing::Test {
  protected:
   [[nodiscard]] DiskPrefixes open(PrefixMemory& memory,
-                                  std::chrono::seconds idle_time = std::chrono::seconds(0)) const {
+                                  std::chrono::seconds idle_time = std::chrono::seconds(0),
+                                  std::chrono::seconds busy_time = std::chrono::hours(1)) const {
     auto tier = DiskTier::open(directory_.path(), std::uint64_t{1} << 30, kFingerprint);
-    return {std::move(*tier), memory, {.idle_time = idle_time, .n_tokens_min = 100}};
+    return {std::move(*tier),
+            memory,
+            {.idle_time = idle_time, .busy_time = busy_time, .n_tokens_min = 100}};
   }
   static int load(DiskPrefixes& disk, Salt salt, const std::vector<Token>& tokens) {
     int n_slices = 0;
@@ -178,6 +181,23 @@ TEST_F(DiskPrefixesTest, WaitsUntilAPrefixIsIdleUnlessInAHurry) {
   EXPECT_GT(*disk.next_save(), DiskPrefixes::Clock::now() + std::chrono::seconds(900));
   disk.hurry();
   EXPECT_LT(*disk.next_save(), DiskPrefixes::Clock::now());
+}
+
+TEST_F(DiskPrefixesTest, AConversationThatNeverRestsIsSavedAllTheSame) {
+  using std::chrono::seconds;
+  FakeMemory memory;
+  memory.held[7] = numbers(500);
+  DiskPrefixes disk = open(memory, seconds(1000), seconds(1000));
+  disk.remember(7, numbers(200));
+  const auto due = *disk.next_save();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  disk.remember(8, numbers(200));
+  disk.remember(7, numbers(500));
+  EXPECT_EQ(*disk.next_save(), due) << "before the one that was remembered between";
+  for (int n_slices = 0; n_slices < 2; ++n_slices) disk.save_slice();
+  EXPECT_GT(*disk.next_save(), due);
+  disk.remember(7, numbers(500));
+  EXPECT_GT(*disk.next_save(), due) << "what is on disk does not count";
 }
 
 TEST_F(DiskPrefixesTest, ALoadThatNobodyWantsAnyMoreIsFreed) {
