@@ -187,6 +187,11 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
                    "Seconds that requests in progress have to end after SIGTERM")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  serve
+      ->add_flag("--supervise", options.supervises,
+                 "Serve in a process of its own, which is started again when it crashes; clients "
+                 "wait meanwhile")
+      ->envname("SLIPSTREAM_SUPERVISE");
   return serve;
 }
 
@@ -318,7 +323,7 @@ int run(int argc, char** argv) {
   }
   if (doctor->parsed()) return slipstream::doctor::run(doctor_options);
   if (run_command->parsed()) return slipstream::run::run(run_options);
-  if (serve_command->parsed()) return slipstream::serve::serve(serve_options);
+  if (serve_command->parsed()) return slipstream::serve::serve(serve_options, argv);
   if (bench_command->parsed()) return run_bench(bench_options, load_options);
   if (bench_cell->parsed()) return slipstream::bench::run_cell_process();
   if (pull_command->parsed()) return slipstream::pull::run(pull_options);

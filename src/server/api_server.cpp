@@ -56,7 +56,9 @@ BrowserGuardOptions guard_options(const ApiServerOptions& options) {
 class ApiServer::Impl {
  public:
   explicit Impl(const ApiServerOptions& options)
-      : options_(options), keys_(options.api_keys), guard_(guard_options(options)) {}
+      : options_(options), keys_(options.api_keys), guard_(guard_options(options)) {
+    metrics_.count_restarts(options.n_restarts);
+  }
 
   ~Impl() {
     if (routes_) routes_->stop();  // handlers wait for what they asked of it
@@ -338,20 +340,21 @@ class ApiServer::Impl {
 ApiServer::ApiServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ApiServer::~ApiServer() = default;
 
-Result<std::unique_ptr<ApiServer>> ApiServer::start(const ApiServerOptions& options) {
+Result<std::unique_ptr<ApiServer>> ApiServer::start(const ApiServerOptions& options,
+                                                    ModelPoolOptions models) {
   // Such as of a variable that is not set: everybody would have it.
   if (std::ranges::any_of(options.api_keys, [](const std::string& key) { return key.empty(); })) {
     return fail(Code::kInvalidArgument,
                 "an API key is empty: give every key a text, or name none to let everybody ask");
   }
   auto impl = std::make_unique<Impl>(options);
+  impl->set_models(std::move(models));  // first: somebody may have waited for the door to open
   if (const Result<void> started = impl->start(); !started) {
     return std::unexpected(started.error());
   }
   return std::unique_ptr<ApiServer>(new ApiServer(std::move(impl)));
 }
 
-void ApiServer::set_models(ModelPoolOptions models) { impl_->set_models(std::move(models)); }
 Result<bool> ApiServer::is_ready() const { return impl_->is_ready(); }
 std::string ApiServer::address() const { return impl_->address(); }
 bool ApiServer::drain(std::chrono::milliseconds time_max) { return impl_->drain(time_max); }

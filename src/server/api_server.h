@@ -17,17 +17,19 @@ struct ApiServerOptions {
   HttpOptions http;
   std::vector<std::string> api_keys;  // none: everybody may ask
   BrowserGuardOptions browsers = {};
+  int n_restarts = 0;  // of the process, for /metrics
 };
 
 class ApiServer {
  public:
-  // The door is open before the model is loaded, so that /health answers and /ready says no.
-  [[nodiscard]] static Result<std::unique_ptr<ApiServer>> start(const ApiServerOptions& options);
+  // The door is open before the models are loaded: /health answers, /ready says no, and requests
+  // wait for the load.
+  [[nodiscard]] static Result<std::unique_ptr<ApiServer>> start(const ApiServerOptions& options,
+                                                                ModelPoolOptions models);
   ~ApiServer();
   ApiServer(const ApiServer&) = delete;
   ApiServer& operator=(const ApiServer&) = delete;
 
-  void set_models(ModelPoolOptions models);  // once
   // Whether all models that are to stay are loaded; an error if one could not be.
   [[nodiscard]] Result<bool> is_ready() const;
   [[nodiscard]] std::string address() const;

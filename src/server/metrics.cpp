@@ -178,6 +178,15 @@ void Metrics::count_http(std::string_view path, int status) {
   http_requests_.Add({{"path", std::string(path)}, {"status", std::to_string(status)}}).Increment();
 }
 
+void Metrics::count_restarts(int n) {
+  prometheus::BuildCounter()
+      .Name("slipstream:process_restarts_total")
+      .Help("Times that the supervisor has started the server again")
+      .Register(registry_)
+      .Add({})
+      .Increment(n);
+}
+
 std::string Metrics::text(const std::vector<EngineReading>& engines,
                           const std::vector<ExpertCounters>& experts) const {
   Reading reading;

@@ -65,6 +65,9 @@ class Metrics {
   // An HTTP request that was answered.
   void count_http(std::string_view path, int status);
 
+  // Of this process, by its supervisor. Once.
+  void count_restarts(int n);
+
   // What an engine says of itself at this moment.
   struct EngineReading {
     std::string model_name;

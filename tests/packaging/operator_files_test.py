@@ -139,6 +139,15 @@ class Systemd(unittest.TestCase):
             [PROGRAM, "serve", "--help"], capture_output=True, text=True, check=True).stdout)[1])
         self.assertGreater(int(re.search(r"^TimeoutStopSec=(\d+)$", text, flags=re.M)[1]), drain)
 
+    def test_a_crash_is_survived_and_the_drain_is_not_cut_off(self):
+        """By default here and in the image. Two SIGTERMs would not wait for requests."""
+        text = self.UNIT.read_text()
+        self.assertIn(" --supervise ", re.search(r"^ExecStart=(.*)$", text, flags=re.M)[1])
+        self.assertIn("\nKillMode=mixed\n", text)
+        variable = re.search(r"--supervise.*?\(Env:(\w+)\)", subprocess.run(
+            [PROGRAM, "serve", "--help"], capture_output=True, text=True, check=True).stdout)[1]
+        self.assertIn(f"\nENV {variable}=1\n", (PACKAGING / "Dockerfile").read_text())
+
     def test_the_environment_file_has_what_the_unit_uses(self):
         used = set(re.findall(r"\$(SLIPSTREAM_\w+)", self.UNIT.read_text()))
         given = set(re.findall(r"^(SLIPSTREAM_\w+)=",

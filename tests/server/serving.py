@@ -24,12 +24,12 @@ NEEDLE_MODEL = str(FIXTURES / "needle-4m.gguf")
 class Serving:
     """A process on a port of its own choice."""
 
-    def __init__(self, *arguments, model=NEEDLE_MODEL):
+    def __init__(self, *arguments, model=NEEDLE_MODEL, **settings):
         self.log_file = tempfile.NamedTemporaryFile("w+", suffix=".log")
         self.process = subprocess.Popen(
             [PROGRAM, "serve", *([model] if model else []), "--port", "0", "--threads", THREADS,
              *arguments],
-            stdout=subprocess.DEVNULL, stderr=self.log_file)
+            stdout=subprocess.DEVNULL, stderr=self.log_file, **settings)
         self.port = int(self.wait_for_line(r"event=serve\.ready .*:(\d+)\n")[1])
 
     def log(self):

@@ -27,9 +27,7 @@ Result<std::unique_ptr<ApiServer>> start_server(const serve::Options& options,
   server_options.http.host = "127.0.0.1";
   server_options.http.port = 0;
   server_options.api_keys = {api_key};
-  Result<std::unique_ptr<ApiServer>> server = ApiServer::start(server_options);
-  if (server) (*server)->set_models(std::move(*models));
-  return server;
+  return ApiServer::start(server_options, std::move(*models));
 }
 
 }  // namespace

@@ -8,7 +8,10 @@
 #include "base/log.h"
 #include "base/service_manager.h"
 #include "cli/serve/models.h"
+#include "cli/serve/supervisor.h"
 #include "server/api_server.h"
+#include "server/http/crash_notice.h"
+#include "server/http/listener.h"
 
 namespace slipstream::serve {
 namespace {
@@ -36,6 +39,13 @@ class StopSignals {
   sigset_t set_{};
 };
 
+// Inherited, or of its own.
+Result<UniqueFd> listener_of(const Options& options) {
+  Result<UniqueFd> inherited = inherited_listener();
+  if (!inherited || *inherited) return inherited;
+  return open_listener(options.host, options.port);
+}
+
 // Until all requests have ended, the time is up, or a second signal comes.
 void drain(ApiServer& server, const StopSignals& signals, std::chrono::seconds time_max) {
   log::info("serve.drain", {{"seconds_max", time_max.count()}});
@@ -57,7 +67,7 @@ Result<bool> wait_for_models(const ApiServer& server, const StopSignals& signals
   }
 }
 
-Result<void> try_serve(const Options& options) {
+Result<void> try_serve(const Options& options, UniqueFd listener) {
   const StopSignals signals;
   if (const char* key = std::getenv("SLIPSTREAM_API_KEY");
       options.api_keys.empty() && key != nullptr && *key == '\0') {
@@ -71,15 +81,18 @@ Result<void> try_serve(const Options& options) {
   server_options.http.port = options.port;
   server_options.api_keys = options.api_keys;
   server_options.browsers = {.hosts = options.hosts, .origins = options.origins};
-  Result<std::unique_ptr<ApiServer>> server = ApiServer::start(server_options);
+  server_options.n_restarts = n_restarts_by_supervisor().value_or(0);
+  server_options.http.listener = listener.release();
+  send_notices_on_crash();
+  Result<std::unique_ptr<ApiServer>> server = ApiServer::start(server_options, std::move(*models));
   if (!server) return std::unexpected(server.error());
   log::info("serve.listen", {{"address", (*server)->address()}});
-  (*server)->set_models(std::move(*models));
   const Result<bool> is_ready = wait_for_models(**server, signals);
   if (!is_ready) return std::unexpected(is_ready.error());
   if (!*is_ready) return {};
   log::info("serve.ready", {{"address", (*server)->address()}});
   tell_service_manager("READY=1");
+  tell_supervisor();
   signals.wait();
   tell_service_manager("STOPPING=1");
   drain(**server, signals, std::chrono::seconds(options.drain_seconds_max));
@@ -88,8 +101,14 @@ Result<void> try_serve(const Options& options) {
 
 }  // namespace
 
-int serve(const Options& options) {
-  const Result<void> served = try_serve(options);
+int serve(const Options& options, char** argv) {
+  // Before anything is loaded, and before there are threads.
+  Result<UniqueFd> listener = listener_of(options);
+  if (listener && options.supervises && !n_restarts_by_supervisor()) {
+    return supervise(std::move(*listener), argv);
+  }
+  const Result<void> served = listener.and_then(
+      [&](UniqueFd& inherited) { return try_serve(options, std::move(inherited)); });
   if (served || served.error().code == Code::kCancelled) return 0;
   std::fprintf(stderr, "slipstream serve: %s\n", served.error().message.c_str());
   return 1;

@@ -32,9 +32,10 @@ struct Options {
   std::vector<std::string> hosts;    // names of this server, for Host
   std::vector<std::string> origins;  // of pages that may use it
   int drain_seconds_max = 30;
+  bool supervises = false;  // this process starts another one that serves, and again if it crashes
 };
 
-// The exit status.
-int serve(const Options& options);
+// The exit status. `argv` is that of main().
+int serve(const Options& options, char** argv);
 
 }  // namespace slipstream::serve

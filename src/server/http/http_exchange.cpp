@@ -32,7 +32,10 @@ HttpProblem problem_of(const boost::system::error_code& error) {
 }
 
 HttpExchange::HttpExchange(boost::beast::tcp_stream& stream, Input input, Facts facts)
-    : stream_(stream), input_(input), facts_(std::move(facts)) {
+    : stream_(stream),
+      input_(input),
+      facts_(std::move(facts)),
+      notice_(stream.socket().native_handle()) {
   add_header("X-Request-Id", facts_.id);
 }
 
@@ -72,6 +75,7 @@ http::response<Body> HttpExchange::make_response(const HttpReply& reply) const {
 asio::awaitable<bool> HttpExchange::reply(HttpReply reply) {
   SLIP_CHECK(status_ == 0, "a request is answered twice");
   status_ = reply.status;
+  notice_.say_nothing();
   set_timeout();
   if (request().method() == http::verb::head) {  // as if to GET, without the body
     auto head = make_response<http::empty_body>(reply);
@@ -95,24 +99,27 @@ asio::awaitable<bool> HttpExchange::begin_stream(HttpReply head) {
   response.chunked(is_chunked_);
   http::response_serializer<http::empty_body> serializer(response);
   set_timeout();
+  notice_.say_nothing();
   const auto [error, n] = co_await http::async_write_header(stream_, serializer, kAwait);
-  co_return note(error, n);
+  co_return note_sent(error, n);
 }
 
 asio::awaitable<bool> HttpExchange::send(std::string_view bytes) {
   if (is_gone_ || bytes.empty()) co_return !is_gone_;  // an empty chunk would end the stream
   set_timeout();
+  notice_.say_nothing();
   if (!is_chunked_) {
     const auto [error, n] = co_await asio::async_write(stream_, asio::buffer(bytes), kAwait);
-    co_return note(error, n);
+    co_return note_sent(error, n);
   }
   const auto chunk = http::make_chunk(asio::buffer(bytes));
   const auto [error, n] = co_await asio::async_write(stream_, chunk, kAwait);
-  co_return note(error, n);
+  co_return note_sent(error, n);
 }
 
 asio::awaitable<bool> HttpExchange::end_stream() {
   if (is_gone_) co_return false;
+  notice_.say_nothing();
   if (!is_chunked_) co_return is_answered_ = true;
   set_timeout();
   const auto [error, n] = co_await asio::async_write(stream_, http::make_chunk_last(), kAwait);
@@ -170,6 +177,12 @@ void HttpExchange::set_timeout() { stream_.expires_after(facts_.write_time_max);
 bool HttpExchange::note(const boost::system::error_code& error, std::size_t n_bytes) {
   n_bytes_ += n_bytes;
   is_gone_ = is_gone_ || error.failed();
+  return !is_gone_;
+}
+
+// A piece of a stream.
+bool HttpExchange::note_sent(const boost::system::error_code& error, std::size_t n_bytes) {
+  if (note(error, n_bytes)) notice_.say_event(is_chunked_);
   return !is_gone_;
 }
 

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/http/crash_notice.h"
 #include "server/http/signal.h"
 
 namespace slipstream {
@@ -107,10 +108,12 @@ class HttpExchange {
   boost::beast::http::response<Body> make_response(const HttpReply& reply) const;
   void set_timeout();
   [[nodiscard]] bool note(const boost::system::error_code& error, std::size_t n_bytes);
+  [[nodiscard]] bool note_sent(const boost::system::error_code& error, std::size_t n_bytes);
 
   boost::beast::tcp_stream& stream_;
   const Input input_;
   const Facts facts_;
+  const CrashNotice notice_;
   std::chrono::steady_clock::time_point arrived_ = std::chrono::steady_clock::now();
   std::vector<HttpHeader> headers_ = {};
   int status_ = 0;

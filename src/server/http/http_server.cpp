@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "server/http/await.h"
+#include "server/http/listener.h"
 
 namespace slipstream {
 
@@ -63,23 +64,23 @@ class HttpServer::Impl {
       : options_(options), handler_(std::move(handler)), error_body_(std::move(error_body)) {}
 
   Result<void> listen() {
+    UniqueFd listener(options_.listener);
+    if (!listener) {
+      Result<UniqueFd> opened = open_listener(options_.host, options_.port);
+      if (!opened) return std::unexpected(opened.error());
+      listener = std::move(*opened);
+    }
+    sockaddr_storage address{};
+    socklen_t n_bytes = sizeof(address);
+    const bool has_address =
+        getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &n_bytes) == 0;
+    if (!has_address || (address.ss_family != AF_INET && address.ss_family != AF_INET6)) {
+      return fail(Code::kInvalidArgument, "what was handed over is no socket of TCP");
+    }
     beast::error_code error;
-    const asio::ip::address host = asio::ip::make_address(options_.host, error);
-    if (error) {
-      return fail(Code::kInvalidArgument,
-                  format_text("{} is no address: name an IP address, such as 127.0.0.1 or 0.0.0.0",
-                              options_.host));
-    }
-    const tcp::endpoint endpoint(host, options_.port);
-    const auto what = format_text("cannot listen on {}:{}", options_.host, options_.port);
-    if (acceptor_.open(endpoint.protocol(), error); error) return fail_errno(error.value(), what);
-    if (acceptor_.set_option(tcp::acceptor::reuse_address(true), error); error) {
-      return fail_errno(error.value(), what);
-    }
-    if (acceptor_.bind(endpoint, error); error) return fail_errno(error.value(), what);
-    if (acceptor_.listen(asio::socket_base::max_listen_connections, error); error) {
-      return fail_errno(error.value(), what);
-    }
+    acceptor_.assign(address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), listener.release(),
+                     error);
+    if (error) return fail_errno(error.value(), "cannot accept connections");
     endpoint_ = acceptor_.local_endpoint(error);
     keep_accepting();
     for (int i = 0; i < options_.n_threads; ++i) {

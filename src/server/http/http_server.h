@@ -24,6 +24,7 @@ namespace slipstream {
 struct HttpOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 8080;  // 0: any that is free
+  int listener = -1;          // a socket that listens already, taken over; instead of host and port
   int n_threads = 2;
   Limits limits = kLimits;
   std::chrono::seconds header_time_max{10};  // from its first byte

@@ -1,0 +1,82 @@
+#include "server/http/crash_notice.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/format.h"
+
+namespace slipstream {
+namespace {
+
+enum Say : std::uint8_t { kNothing, kReply, kEvent, kChunkedEvent };
+
+// More descriptors than connections: what has a higher number gets no notice.
+std::array<std::atomic<Say>, 8192> says;
+static_assert(std::atomic<Say>::is_always_lock_free, "a signal handler reads it");
+
+constexpr std::array kDeadly = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+std::array<struct sigaction, kDeadly.size()> before;
+std::array<std::string, 4> texts;  // by Say
+std::atomic<bool> is_dying = false;
+
+void set(int fd, Say say) {
+  if (fd >= 0 && static_cast<std::size_t>(fd) < says.size()) {
+    says[static_cast<std::size_t>(fd)] = say;
+  }
+}
+
+// A descriptor may be another file's by now: that is no socket, and send() leaves it alone.
+void send_notices() {
+  for (std::size_t fd = 0; fd < says.size(); ++fd) {
+    const std::string& text = texts[says[fd]];
+    if (text.empty()) continue;
+    (void)::send(static_cast<int>(fd), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+}
+
+// Only what is safe in a signal handler.
+void die(int signal, siginfo_t* info, void* /*context*/) {
+  if (is_dying.exchange(true)) {
+    sleep(1);  // another thread sends them, and then ends the process
+  } else {
+    send_notices();
+  }
+  for (std::size_t i = 0; i < kDeadly.size(); ++i) sigaction(kDeadly[i], &before[i], nullptr);
+  // An instruction that faulted faults again, where a core dump is to show it.
+  if (info->si_code <= 0) (void)raise(signal);
+}
+
+}  // namespace
+
+CrashNotice::CrashNotice(int fd) : fd_(fd) { set(fd_, kReply); }
+void CrashNotice::say_nothing() const { set(fd_, kNothing); }
+void CrashNotice::say_event(bool is_chunked) const {
+  set(fd_, is_chunked ? kChunkedEvent : kEvent);
+}
+
+void send_notices_on_crash() {
+  const std::string error =
+      R"({"error":{"message":"The server ended unexpectedly: ask again","type":"server_error",)"
+      R"("param":null,"code":null}})";
+  texts[kReply] = format_text(
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
+      "Connection: close\r\nContent-Length: {}\r\n\r\n{}",
+      error.size(), error);
+  texts[kEvent] = format_text("data: {}\n\n", error);
+  texts[kChunkedEvent] =
+      format_text("{:x}\r\n{}\r\n0\r\n\r\n", texts[kEvent].size(), texts[kEvent]);
+  struct sigaction action{};
+  action.sa_sigaction = die;
+  action.sa_flags = SA_SIGINFO;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kDeadly.size(); ++i) sigaction(kDeadly[i], &action, &before[i]);
+}
+
+}  // namespace slipstream
