@@ -204,7 +204,8 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
   CLI::Option* model = add_model_argument(*bench, options.model);
   bench
       ->add_option("--kv", options.kv,
-                   "The schemes, or auto; f16 is always measured, for comparison")
+                   "The schemes, or auto; f16 is always measured, with and without flash "
+                   "attention, for comparison")
       ->delimiter(',')
       ->capture_default_str();
   bench

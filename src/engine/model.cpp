@@ -80,7 +80,8 @@ llama_context_params context_params(const ModelOptions& options, const KvScheme&
   params.n_outputs_max =
       static_cast<std::uint32_t>(std::max(options.n_outputs_max, options.n_sequences_max));
   params.n_threads = params.n_threads_batch = threads_to_use(options.n_threads);
-  params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  params.flash_attn_type =
+      options.has_flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
   params.type_k = scheme.key_type();
   params.type_v = scheme.value_type();
   params.kv_unified = options.shares_cells;

@@ -36,6 +36,8 @@ struct ModelOptions {
   int n_threads = 0;      // 0: one per core that we may use
   // Whether sequences may share cells; else each has its own part of n_cells.
   bool shares_cells = true;
+  // Compressed caches need it, and so do q8_0 and q4_0.
+  bool has_flash_attention = true;
   // From 0 to 1 while weights are read. False gives up.
   std::function<bool(float)> on_progress;
 };

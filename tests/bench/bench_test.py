@@ -23,7 +23,7 @@ PROGRAM = os.environ["SLIPSTREAM_BIN"]
 MODEL = ROOT / "tests" / "fixtures" / "needle-4m.gguf"
 SMALL = ["--kv", "q8_0,turbo4", "--depth", "0,300", "--concurrency", "1,3", "--repeats", "1", "-n", "4",
          "--prompt", "48", "-t", "1"]
-CELLS = 3 * 2 * 2  # f16 is always there
+CELLS = 4 * 2 * 2  # f16 is always there, with and without flash attention
 
 
 def bench(*arguments, **options):
@@ -54,7 +54,16 @@ class Matrix(unittest.TestCase):
             self.assertEqual(len(figures["step_ms"]), 4)
         rows = list(csv.DictReader((self.out / "speed.csv").read_text().splitlines()))
         self.assertEqual(len(rows), CELLS)
-        self.assertEqual({row["decode_ratio"] for row in rows if row["kv"] == "f16"}, {"1"})
+        # Ratios are to the faster of f16 with flash attention and without; the default is beside it.
+        for turbo in (row for row in rows if row["kv"] == "turbo4"):
+            stock_rows = [row for row in rows if row["kv"] in ("f16", "f16 -fa off")
+                          and (row["depth"], row["sequences"]) == (turbo["depth"], turbo["sequences"])]
+            self.assertEqual(len(stock_rows), 2)
+            for figure in ("decode", "prefill"):
+                speed = {row["kv"]: float(row[f"{figure}_tokens_per_s"]) for row in stock_rows}
+                ours = float(turbo[f"{figure}_tokens_per_s"])
+                self.assertAlmostEqual(float(turbo[f"{figure}_ratio"]), ours / max(speed.values()), 4)
+                self.assertAlmostEqual(float(turbo[f"{figure}_to_default"]), ours / speed["f16"], 4)
         self.assertIn("<svg", (self.out / "report.html").read_text())
         self.assertIn("turbo4", (self.out / "report.md").read_text())
         self.assertFalse((self.out / "states").exists(), "kept depths are removed")
@@ -63,7 +72,7 @@ class Matrix(unittest.TestCase):
         self.assertEqual(bench(MODEL, *SMALL, "--out", self.out).returncode, 0)
         filled = [(turn["cell"]["kv"], turn["cell"]["sequences"]) for turn in self.journal()[1]
                   if turn["figures"]["fill_seconds"] > 0]
-        self.assertEqual(sorted(filled), [("f16", 1), ("q8_0", 1), ("turbo4", 1)])
+        self.assertEqual(sorted(filled), [("f16", 1), ("f16 -fa off", 1), ("q8_0", 1), ("turbo4", 1)])
 
     def test_a_compressed_cache_is_smaller(self):
         self.assertEqual(bench(MODEL, *SMALL, "--out", self.out).returncode, 0)
@@ -108,7 +117,7 @@ class Matrix(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         errors = [turn for turn in self.journal()[1] if "error" in turn]
         self.assertEqual([turn["cell"]["kv"] for turn in errors], ["q8_0"])
-        self.assertEqual(len(self.journal()[1]), 3)
+        self.assertEqual(len(self.journal()[1]), 4)
         self.assertIn("failed", result.stdout)
         self.assertIn("no context of", result.stdout)
 

@@ -69,6 +69,26 @@ TEST(Report, NamesGainsAndLossesAlike) {
             std::string::npos);
 }
 
+TEST(Report, SaysWhatStocksDefaultIsBesideItsBest) {
+  SpeedReport both = report();
+  both.matrix.kv.insert(both.matrix.kv.begin() + 1, "f16 -fa off");
+  both.cells.insert(both.cells.begin() + 1,
+                    cell("f16 -fa off", 5, {.value = 1, .verdict = Verdict::kBaseline}));
+  both.cells[0].decode_ratio = {.value = 0.4, .verdict = Verdict::kSlower};
+  both.cells[1].decode_to_default = 2.5;
+  both.cells[3].decode_to_default = 10;
+  ASSERT_EQ(gains(both).size(), 1U);
+  EXPECT_EQ(gains(both)[0],
+            "turbo4 decodes up to 4.0 times as fast as f16, 10.0 times as fast as with its default "
+            "(depth 8k, 1 sequence).");
+  ASSERT_EQ(losses(both).size(), 1U) << "stock is not compared with itself";
+  EXPECT_TRUE(
+      markdown_report(both).contains("Without, it decodes faster in 1 of 1 cells, up to 2.5 times, "
+                                     "and reads prompts faster in 0."));
+  EXPECT_TRUE(terminal_table(both.cells).contains("10.00x"));
+  EXPECT_TRUE(html_report(both).contains("<td>10.00x</td>"));
+}
+
 TEST(Report, SaysHowLongMeasuringTook) {
   SpeedReport timed = report();
   timed.seconds = 6470;

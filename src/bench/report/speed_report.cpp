@@ -160,7 +160,8 @@ std::string ratio_cell(const Ratio& ratio) {
 std::string table(const SpeedReport& report) {
   std::string html =
       "<div class=\"wide\"><table>\n<thead><tr><th>KV</th><th>depth</th><th>sequences</th>"
-      "<th>decode tok/s</th><th>min – max</th><th>ratio</th><th>prompt tok/s</th><th>ratio</th>"
+      "<th>decode tok/s</th><th>min – max</th><th>to f16</th><th>to default</th>"
+      "<th>prompt tok/s</th><th>to f16</th><th>to default</th>"
       "<th>step p50 ms</th><th>p99</th><th>depth filled in</th><th>KV MiB</th><th>process MiB</th>"
       "</tr></thead>\n<tbody>\n";
   for (const CellSummary& cell : report.cells) {
@@ -171,13 +172,14 @@ std::string table(const SpeedReport& report) {
                     escape_html(cell.cell.kv), depth_text(cell.cell.depth), cell.cell.n_sequences);
     if (cell.n_repeats == 0) {
       html +=
-          format_text("<td colspan=\"10\" class=\"worse\">{}</td></tr>\n", escape_html(cell.error));
+          format_text("<td colspan=\"12\" class=\"worse\">{}</td></tr>\n", escape_html(cell.error));
       continue;
     }
-    html += format_text("<td>{:.2f}</td><td>{:.2f} – {:.2f}</td>{}<td>{:.1f}</td>{}",
-                        cell.decode.median, cell.decode.min, cell.decode.max,
-                        ratio_cell(cell.decode_ratio), cell.prefill.median,
-                        ratio_cell(cell.prefill_ratio));
+    html += format_text(
+        "<td>{:.2f}</td><td>{:.2f} – {:.2f}</td>{}<td>{}</td><td>{:.1f}</td>{}<td>{}</td>",
+        cell.decode.median, cell.decode.min, cell.decode.max, ratio_cell(cell.decode_ratio),
+        default_text(cell.decode_to_default), cell.prefill.median, ratio_cell(cell.prefill_ratio),
+        default_text(cell.prefill_to_default));
     html += format_text(
         "<td>{:.0f}</td><td>{:.0f}</td><td>{}</td><td>{:.1f}</td><td>{:.0f}</td></tr>\n",
         cell.step_ms_p50, cell.step_ms_p99,

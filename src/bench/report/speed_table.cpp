@@ -11,8 +11,9 @@ namespace slipstream::bench {
 namespace {
 
 TextTable table_of(std::span<const CellSummary> cells) {
-  TextTable table({"KV", "depth", "sequences", "decode tok/s", "to f16", "prefill tok/s", "to f16",
-                   "step ms p50 / p99", "depth filled", "KV cache"});
+  TextTable table({"KV", "depth", "sequences", "decode tok/s", "to f16", "to default",
+                   "prefill tok/s", "to f16", "to default", "step ms p50 / p99", "depth filled",
+                   "KV cache"});
   for (const CellSummary& cell : cells) {
     TextTable::Row row = {cell.cell.kv, depth_text(cell.cell.depth),
                           format_text("{}", cell.cell.n_sequences)};
@@ -21,8 +22,10 @@ TextTable table_of(std::span<const CellSummary> cells) {
     } else {
       row.push_back(format_text("{:.2f}", cell.decode.median));
       row.push_back(ratio_text(cell.decode_ratio));
+      row.push_back(default_text(cell.decode_to_default));
       row.push_back(format_text("{:.1f}", cell.prefill.median));
       row.push_back(ratio_text(cell.prefill_ratio));
+      row.push_back(default_text(cell.prefill_to_default));
       row.push_back(format_text("{:.0f} / {:.0f}", cell.step_ms_p50, cell.step_ms_p99));
       row.push_back(cell.fill_seconds > 0 ? format_text("{:.1f} s", cell.fill_seconds) : "");
       row.push_back(cell.kv_bytes > 0 ? format_bytes(static_cast<std::uint64_t>(cell.kv_bytes))
@@ -42,6 +45,8 @@ std::string ratio_text(const Ratio& ratio) {
                                                                   : "";
   return format_text("{:.2f}x{}", ratio.value, mark);
 }
+
+std::string default_text(double ratio) { return ratio > 0 ? format_text("{:.2f}x", ratio) : ""; }
 
 std::string depth_text(int depth) {
   if (depth < 1024) return format_text("{}", depth);
@@ -68,17 +73,18 @@ std::string csv_table(std::span<const CellSummary> cells) {
   std::string text =
       "kv,depth,sequences,repeats,decode_tokens_per_s,decode_min,decode_max,decode_ratio,"
       "prefill_tokens_per_s,prefill_min,prefill_max,prefill_ratio,step_ms_p50,step_ms_p99,"
-      "fill_seconds,kv_bytes,rss_bytes,cpu_share_min,error\n";
+      "fill_seconds,kv_bytes,rss_bytes,cpu_share_min,decode_to_default,prefill_to_default,error\n";
   for (const CellSummary& cell : cells) {
     std::string error = cell.error;
     std::ranges::replace(error, '"', '\'');
     std::ranges::replace(error, '\n', ' ');
-    text += format_text(
-        "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},\"{}\"\n", cell.cell.kv,
-        cell.cell.depth, cell.cell.n_sequences, cell.n_repeats, cell.decode.median, cell.decode.min,
-        cell.decode.max, cell.decode_ratio.value, cell.prefill.median, cell.prefill.min,
-        cell.prefill.max, cell.prefill_ratio.value, cell.step_ms_p50, cell.step_ms_p99,
-        cell.fill_seconds, cell.kv_bytes, cell.rss_bytes, cell.cpu_share_min, error);
+    text += format_text("\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},\"{}\"\n",
+                        cell.cell.kv, cell.cell.depth, cell.cell.n_sequences, cell.n_repeats,
+                        cell.decode.median, cell.decode.min, cell.decode.max,
+                        cell.decode_ratio.value, cell.prefill.median, cell.prefill.min,
+                        cell.prefill.max, cell.prefill_ratio.value, cell.step_ms_p50,
+                        cell.step_ms_p99, cell.fill_seconds, cell.kv_bytes, cell.rss_bytes,
+                        cell.cpu_share_min, cell.decode_to_default, cell.prefill_to_default, error);
   }
   return text;
 }

@@ -1,6 +1,7 @@
 // The speed matrix as a table: for a terminal, for Markdown, for a spreadsheet.
 //
-// Ratios are to the first scheme at the same depth and concurrency. LOSS stands where a scheme is
+// Ratios are to the first scheme at the same depth and concurrency: at the better of with and
+// without flash attention, and beside that at its default. LOSS stands where a scheme is
 // slower, ~ where the ranges of both overlap, so that nobody takes noise for a gain.
 //
 // Threads: thread-safe. Errors: none.
@@ -19,6 +20,8 @@ namespace slipstream::bench {
 
 // "2.31x", "2.31x ~", "0.80x LOSS"; empty for the baseline.
 [[nodiscard]] std::string ratio_text(const Ratio& ratio);
+// The ratio to the default; empty for the default itself.
+[[nodiscard]] std::string default_text(double ratio);
 // 0, 512, 1k, 8k, 1.5k
 [[nodiscard]] std::string depth_text(int depth);
 

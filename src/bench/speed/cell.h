@@ -7,12 +7,25 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace slipstream::bench {
 
+// Behind the name of a stock scheme: without flash attention, as llama.cpp's own flag says it. It
+// is stock's default, but without it stock may decode faster at depth.
+inline constexpr std::string_view kNoFlashAttention = " -fa off";
+[[nodiscard]] inline bool has_flash_attention(std::string_view kv) {
+  return !kv.ends_with(kNoFlashAttention);
+}
+// What the cache is made of.
+[[nodiscard]] inline std::string_view cache_scheme(std::string_view kv) {
+  if (!has_flash_attention(kv)) kv.remove_suffix(kNoFlashAttention.size());
+  return kv;
+}
+
 struct Cell {
-  std::string kv;
+  std::string kv;       // a scheme, or "f16 -fa off"
   int depth = 0;        // tokens of each sequence that are there before those that count
   int n_sequences = 1;  // that decode together
   auto operator<=>(const Cell&) const = default;

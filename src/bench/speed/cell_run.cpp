@@ -290,7 +290,7 @@ Result<std::vector<Token>> read_tokens(const CellTask& task, const Model& model)
 }
 
 std::uint64_t forecast_kv_bytes(const CellTask& task, int n_cells) {
-  const Result<KvScheme> scheme = parse_kv_scheme(task.cell.kv);
+  const Result<KvScheme> scheme = parse_kv_scheme(cache_scheme(task.cell.kv));
   if (!scheme) return 0;
   const Result<MemoryForecast> memory =
       forecast(task.model, *scheme, {.n_ctx = n_cells, .n_sequences_max = task.cell.n_sequences});
@@ -305,7 +305,7 @@ Result<CellFigures> run_cell(const CellTask& task, const std::function<void(doub
   const int n_behind = std::max(task.n_prompt / cell.n_sequences + 1, task.n_tokens);
   const int n_each = (cell.depth + n_behind + kCellsOfBlock - 1) / kCellsOfBlock * kCellsOfBlock;
   Result<Model> model = Model::load({.path = task.model,
-                                     .kv = cell.kv,
+                                     .kv = std::string(cache_scheme(cell.kv)),
                                      .plugin = task.plugin,
                                      .key_profile = task.key_profile,
                                      .n_cells = n_each * cell.n_sequences,
@@ -314,6 +314,7 @@ Result<CellFigures> run_cell(const CellTask& task, const std::function<void(doub
                                      .n_outputs_max = cell.n_sequences,
                                      .n_threads = task.n_threads,
                                      .shares_cells = false,
+                                     .has_flash_attention = has_flash_attention(cell.kv),
                                      .on_progress = {}});
   if (!model) return std::unexpected(model.error());
   Result<std::vector<Token>> text = read_tokens(task, *model);

@@ -16,6 +16,7 @@ struct AttentionCost {
 AttentionCost attention_of(std::string_view kv) {
   if (kv.starts_with("turbo")) return {.prompt = 3e-6, .decode = 7e-6};
   if (kv.starts_with("q")) return {.prompt = 4e-5, .decode = 6e-5};
+  if (!has_flash_attention(kv)) return {.prompt = 2e-5, .decode = 3e-5};
   return {.prompt = 1e-5, .decode = 8e-5};
 }
 

@@ -54,6 +54,34 @@ CellSummary summarise_cell(const Cell& cell, std::span<const TurnRecord> records
   return summary;
 }
 
+using Figure = Spread CellSummary::*;
+
+const CellSummary& best_of(const std::vector<const CellSummary*>& baselines, Figure figure) {
+  return **std::ranges::max_element(
+      baselines, {}, [figure](const CellSummary* cell) { return (cell->*figure).median; });
+}
+
+// Cells of one depth and concurrency, the first scheme's first.
+void compare_all(std::span<CellSummary> cells) {
+  const CellSummary& standard = cells.front();
+  std::vector<const CellSummary*> baselines;
+  for (const CellSummary& cell : cells) {
+    if (cache_scheme(cell.cell.kv) == cache_scheme(standard.cell.kv)) baselines.push_back(&cell);
+  }
+  const CellSummary& best_prefill = best_of(baselines, &CellSummary::prefill);
+  const CellSummary& best_decode = best_of(baselines, &CellSummary::decode);
+  const auto to_default = [&](const CellSummary& cell, Figure figure) {
+    const double median = (standard.*figure).median;
+    return &cell == &standard || median <= 0 ? 0 : (cell.*figure).median / median;
+  };
+  for (CellSummary& cell : cells) {
+    cell.prefill_ratio = compare(cell.prefill, best_prefill.prefill, &cell == &best_prefill);
+    cell.decode_ratio = compare(cell.decode, best_decode.decode, &cell == &best_decode);
+    cell.prefill_to_default = to_default(cell, &CellSummary::prefill);
+    cell.decode_to_default = to_default(cell, &CellSummary::decode);
+  }
+}
+
 }  // namespace
 
 double percentile(std::vector<double> values, double share) {
@@ -75,15 +103,12 @@ std::vector<CellSummary> summarise(const Matrix& matrix, std::span<const TurnRec
   std::vector<CellSummary> cells;
   for (const int depth : matrix.depths) {
     for (const int n_sequences : matrix.n_sequences) {
-      const std::size_t baseline = cells.size();
+      const std::size_t first = cells.size();
       for (const std::string& kv : matrix.kv) {
         cells.push_back(
             summarise_cell({.kv = kv, .depth = depth, .n_sequences = n_sequences}, records));
-        CellSummary& cell = cells.back();
-        const bool is_baseline = cells.size() == baseline + 1;
-        cell.prefill_ratio = compare(cell.prefill, cells[baseline].prefill, is_baseline);
-        cell.decode_ratio = compare(cell.decode, cells[baseline].decode, is_baseline);
       }
+      compare_all(std::span(cells).subspan(first));
     }
   }
   return cells;

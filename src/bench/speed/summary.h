@@ -1,5 +1,6 @@
 // What the repeats of each cell come to: medians with their range, beside the first scheme's at the
-// same depth and concurrency.
+// same depth and concurrency. If that was measured without flash attention too, the faster of the
+// two counts, for decode and prompts apart: nobody has to run stock at its slower setting.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once
@@ -38,8 +39,10 @@ struct CellSummary {
   int n_repeats = 0;  // 0: `error` says why
   Spread prefill;     // tokens/s
   Spread decode;
-  Ratio prefill_ratio;
+  Ratio prefill_ratio;  // to the first scheme at its best
   Ratio decode_ratio;
+  double prefill_to_default = 0;  // to the first scheme as it is; 0: nothing to compare with
+  double decode_to_default = 0;
   double step_ms_p50 = 0;
   double step_ms_p99 = 0;
   double fill_seconds = 0;  // median of those that filled the depth; 0: none did

@@ -48,6 +48,36 @@ TEST(Summary, OverlapIsNoDifference) {
   EXPECT_EQ(compare({22, 20, 21}, {10, 12, 11})[1].decode_ratio.verdict, Verdict::kSlower);
 }
 
+// Stock is as fast as its better setting: with flash attention, its default, or without.
+TEST(Summary, ComparesWithTheBestOfBothSettings) {
+  const Matrix matrix{
+      .kv = {"f16", "f16 -fa off", "turbo4"}, .depths = {0}, .n_sequences = {1}, .n_repeats = 1};
+  std::vector<TurnRecord> records = {measured("f16", 0, 6.6), measured("f16 -fa off", 0, 16.6),
+                                     measured("turbo4", 0, 45)};
+  records[0].figures->prefill_tokens_per_s = 55;
+  records[1].figures->prefill_tokens_per_s = 38;
+  records[2].figures->prefill_tokens_per_s = 409;
+  const std::vector<CellSummary> cells = summarise(matrix, records);
+  EXPECT_DOUBLE_EQ(cells[2].decode_ratio.value, 45 / 16.6);
+  EXPECT_DOUBLE_EQ(cells[2].decode_to_default, 45 / 6.6);
+  EXPECT_DOUBLE_EQ(cells[2].prefill_ratio.value, 409.0 / 55);
+  EXPECT_DOUBLE_EQ(cells[2].prefill_to_default, 409.0 / 55);
+  EXPECT_EQ(cells[0].decode_ratio.verdict, Verdict::kSlower);
+  EXPECT_EQ(cells[0].prefill_ratio.verdict, Verdict::kBaseline);
+  EXPECT_EQ(cells[1].decode_ratio.verdict, Verdict::kBaseline);
+  EXPECT_DOUBLE_EQ(cells[0].decode_to_default, 0) << "it is the default";
+}
+
+// A run of before, or a model that cannot do without flash attention.
+TEST(Summary, WithoutTheOtherSettingTheDefaultIsTheBest) {
+  const Matrix matrix{
+      .kv = {"f16", "f16 -fa off", "turbo4"}, .depths = {0}, .n_sequences = {1}, .n_repeats = 1};
+  const std::vector<CellSummary> cells =
+      summarise(matrix, std::vector{measured("f16", 0, 10), measured("turbo4", 0, 20)});
+  EXPECT_EQ(cells[0].decode_ratio.verdict, Verdict::kBaseline);
+  EXPECT_DOUBLE_EQ(cells[2].decode_ratio.value, 2);
+}
+
 TEST(Summary, AFailedCellSaysWhy) {
   const std::vector<TurnRecord> records = {
       measured("f16", 0, 10),

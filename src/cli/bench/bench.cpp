@@ -62,7 +62,7 @@ Result<std::string> resolve_auto(const Options& options, const Matrix& matrix) {
 }
 
 Result<Matrix> read_matrix(const Options& options) {
-  Matrix matrix{.kv = {"f16"},
+  Matrix matrix{.kv = {"f16", format_text("f16{}", kNoFlashAttention)},
                 .depths = {},
                 .n_sequences = options.n_sequences,
                 .n_repeats = options.n_repeats};
