@@ -27,11 +27,15 @@ using OpenTurbo = ggml_backend_dev_t (*)(const char* scheme);
 using StreamExperts = bool (*)(const char* options);
 using UseKeys = bool (*)(const char* path);
 
-// The scheme belongs to the device, of which there is one: a process has one compressed scheme at a
-// time, which contexts take over when they are made.
-Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo_scheme) {
+// The scheme belongs to the device, of which there is one, as do how experts are streamed and what
+// was fitted to keys: weights and contexts take them over when they are made. So whoever opens the
+// device keeps it until its context is there.
+std::unique_lock<std::mutex> keep_turbo() {
   static std::mutex mutex;
-  const std::scoped_lock lock(mutex);
+  return std::unique_lock(mutex);
+}
+
+Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo_scheme) {
   static ggml_backend_reg_t reg = nullptr;  // ggml keeps what it has loaded
   if (reg == nullptr) reg = ggml_backend_load(options.plugin.c_str());
   if (reg == nullptr) {
@@ -132,7 +136,9 @@ Result<Model> Model::load(const ModelOptions& options) {
   llama_model_params params = llama_model_default_params();
   std::array<ggml_backend_dev_t, 2> devices = {};  // ends with null
   const bool streams = !options.experts.empty();
+  std::unique_lock<std::mutex> kept;
   if (scheme->is_turbo() || streams) {
+    kept = keep_turbo();
     const Result<ggml_backend_dev_t> turbo = open_turbo(options, scheme->is_turbo());
     if (!turbo) return std::unexpected(turbo.error());
     devices[0] = *turbo;
@@ -196,7 +202,9 @@ Result<void> Model::change_kv(const std::string& kv) {
   (void)take_llama_complaint();
   context_.reset();  // first: two caches may not fit
   options_.kv = kv;
+  std::unique_lock<std::mutex> kept;
   if (is_on_turbo_) {
+    kept = keep_turbo();
     const Result<ggml_backend_dev_t> turbo = open_turbo(options_, scheme->is_turbo());
     if (!turbo) return std::unexpected(turbo.error());
   }

@@ -1,6 +1,7 @@
 // A model that changes its KV scheme computes what one computes that was loaded in it.
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <vector>
 
 #include "engine/model.h"
@@ -47,6 +48,28 @@ TEST(ChangeKv, GivesWhatAModelGivesThatWasLoadedInTheScheme) {
   Result<Model> fresh = load("turbo2");
   ASSERT_TRUE(fresh) << fresh.error().message;
   EXPECT_EQ(last_logits(*fresh), seen[1]);
+}
+
+// The device, with its scheme, is one for all models.
+TEST(ChangeKv, ModelsThatLoadAtOnceHaveEachItsOwnScheme) {
+  const std::vector<const char*> schemes = {"turbo2", "turbo8"};
+  std::vector<std::vector<float>> wanted;
+  for (const char* kv : schemes) {
+    Result<Model> alone = load(kv);
+    ASSERT_TRUE(alone) << alone.error().message;
+    wanted.push_back(last_logits(*alone));
+  }
+  ASSERT_NE(wanted[0], wanted[1]);
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < schemes.size(); ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 6; ++round) {
+        Result<Model> model = load(schemes[i]);
+        ASSERT_TRUE(model) << model.error().message;
+        EXPECT_EQ(last_logits(*model), wanted[i]) << schemes[i];
+      }
+    });
+  }
 }
 
 TEST(ChangeKv, RefusesWhatCannotBe) {
