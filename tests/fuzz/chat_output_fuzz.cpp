@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "harness.h"
 #include "server/chat/ascii.h"
 #include "server/chat/chat_answer.h"
 #include "server/chat/output_parser.h"
@@ -46,7 +47,7 @@ std::string without_space(std::string_view text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   if (n_bytes < 3) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 2, n_bytes - 2);
   const ChatAnswer whole = parse(data[0], data[1], text, text.size());

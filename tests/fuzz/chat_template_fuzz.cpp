@@ -7,9 +7,11 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "harness.h"
+#include "server/bounded_json.h"
 #include "server/chat/chat_template.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   using Json = nlohmann::ordered_json;
   const std::string_view input(reinterpret_cast<const char*>(data), n_bytes);
   const std::size_t end = input.find('\0');
@@ -18,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_by
   slipstream::ChatInput chat_input;
   chat_input.messages = Json::parse(R"([{"role": "user", "content": "hi"}])");
   if (end != input.npos) {
-    const Json sent = Json::parse(input.substr(end + 1), nullptr, /*allow_exceptions=*/false);
+    const Json sent = slipstream::parse_bounded(input.substr(end + 1)).value_or(Json());
     if (sent.is_object() && sent.contains("messages")) chat_input.messages = sent["messages"];
     if (sent.is_object() && sent.contains("tools")) chat_input.tools = sent["tools"];
     if (sent.is_object() && sent.contains("variables")) chat_input.variables = sent["variables"];

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "engine/sampling/grammar_matcher.h"
+#include "harness.h"
 
 namespace {
 
@@ -27,7 +28,7 @@ slipstream::TokenPieces make_pieces() {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   static const slipstream::TokenPieces kPieces = make_pieces();
   constexpr std::size_t kAnswerBytesMax = 16;
   const std::string_view input(reinterpret_cast<const char*>(data), n_bytes);

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
+#include "harness.h"
 #include "server/http/http_server.h"
 
 namespace {
@@ -54,7 +55,7 @@ slipstream::UniqueFd connect_to(std::uint16_t port) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   const slipstream::UniqueFd client = connect_to(server().port());
   (void)::send(client.get(), data, n_bytes, MSG_NOSIGNAL);  // it may have closed already
   (void)::shutdown(client.get(), SHUT_WR);

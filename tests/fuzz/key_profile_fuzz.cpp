@@ -8,8 +8,9 @@
 
 #include "base/check.h"
 #include "device/fit/profile_file.h"
+#include "harness.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int fuzz_one(const std::uint8_t* data, std::size_t size) {
   using namespace slipstream;
   const std::span bytes = std::as_bytes(std::span(data, size));
   (void)turbo::decode_profile(bytes);

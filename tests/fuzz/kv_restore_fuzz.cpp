@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "device/kv_buffer/cache_tensor.h"
+#include "harness.h"
 
 namespace {
 
@@ -23,7 +24,7 @@ std::vector<std::byte> read_all(CacheTensor& cache) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   constexpr std::size_t kHeader = 4;
   if (n_bytes < kHeader) return 0;
   constexpr int kBits[] = {2, 3, 4, 8};

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "harness.h"
 
 namespace {
 
@@ -40,7 +41,7 @@ void expect(std::string_view& text, std::string_view prefix) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   const std::string_view input(reinterpret_cast<const char*>(data), n_bytes);
   const std::string_view first = input.substr(0, n_bytes / 2);
   const std::string_view second = input.substr(n_bytes / 2);

@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/unique_fd.h"
 #include "engine/memory/kv_choice.h"
+#include "harness.h"
 
 namespace {
 
@@ -28,7 +29,7 @@ bool load_backends() {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   using namespace slipstream;
   [[maybe_unused]] static const bool is_loaded = load_backends();
   const UniqueFd file(::memfd_create("model.gguf", 0));

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "device/kv_buffer/cache_tensor.h"
 #include "device/kv_buffer/packed_rows.h"
+#include "harness.h"
 
 namespace {
 
@@ -30,7 +31,7 @@ const void* find_rows(void* user, const void* /*place*/, std::size_t n_rows,
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   constexpr std::size_t kHeader = 4;
   if (n_bytes < kHeader) return 0;
   constexpr int kBits[] = {2, 3, 4, 8};

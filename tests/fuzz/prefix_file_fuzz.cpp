@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "engine/disk_tier/prefix_file.h"
 #include "engine/disk_tier/zstd_frame.h"
+#include "harness.h"
 
 namespace {
 
@@ -63,7 +64,7 @@ Result<Content> read(UniqueFd fd) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   if (n_bytes == 0) return 0;
   const std::span<const std::byte> rest = std::as_bytes(std::span(data, n_bytes)).subspan(1);
   UniqueFd fd = memory_file();

@@ -8,10 +8,12 @@
 #include <iterator>
 #include <vector>
 
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes);
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
+  LLVMFuzzerInitialize(&argc, &argv);
   int n_files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
     std::ifstream file(entry.path(), std::ios::binary);

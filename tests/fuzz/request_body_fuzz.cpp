@@ -1,18 +1,31 @@
 // Whatever a client sends as a body, to whichever route: it is read, or refused with a message that
-// is itself JSON. Input: the body.
+// is itself JSON. A conversation goes on to where its strings are read as JSON again: the prompt,
+// and the grammars of tools and of the answer's schema. Input: the body.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "base/check.h"
+#include "harness.h"
 #include "server/api/chat_request.h"
 #include "server/api/completion_request.h"
 #include "server/api/embedding_request.h"
+#include "server/chat/chat_template.h"
+#include "server/chat/tool_set.h"
+#include "server/schema/schema_to_grammar.h"
 
 namespace {
 
 using slipstream::ApiResult;
+using slipstream::ChatRequest;
 using slipstream::Json;
+
+// It takes calls as objects, so that their arguments are parsed.
+constexpr std::string_view kTemplate =
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
+    "{% for c in m.tool_calls %}<tool_call>{\"name\": \"{{ c.function.name }}\", "
+    "\"arguments\": {{ c.function.arguments | tojson }}}</tool_call>{% endfor %}\n{% endfor %}"
+    "{% for t in tools %}{{ t | tojson }}{% endfor %}<|assistant|>";
 
 template <typename Request>
 void check(const ApiResult<Request>& request) {
@@ -22,14 +35,27 @@ void check(const ApiResult<Request>& request) {
   SLIP_CHECK(Json::accept(slipstream::to_json(request.error())), "a refusal that is no JSON");
 }
 
+void check_chat(const ChatRequest& request) {
+  static const auto kChat = slipstream::ChatTemplate::create(kTemplate, "<s>", "</s>");
+  SLIP_CHECK(kChat.has_value(), "a template that is refused");
+  const auto prompt = kChat->render({.messages = request.messages,
+                                     .tools = request.tools,
+                                     .variables = request.template_variables});
+  SLIP_CHECK(prompt || !prompt.error().message.empty(), "a refusal says nothing");
+  const slipstream::ToolSet tools(request.tools);
+  if (request.response_schema) (void)slipstream::grammar_of_schema(*request.response_schema);
+}
+
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   const ApiResult<Json> body =
       slipstream::parse_json({reinterpret_cast<const char*>(data), n_bytes});
   check(body);
   if (!body) return 0;
-  check(slipstream::read_chat_request(*body));
+  const ApiResult<ChatRequest> chat = slipstream::read_chat_request(*body);
+  check(chat);
+  if (chat) check_chat(*chat);
   check(slipstream::read_completion_request(*body));
   check(slipstream::read_embedding_request(*body));
   return 0;

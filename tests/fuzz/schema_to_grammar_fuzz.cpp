@@ -8,17 +8,19 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "harness.h"
+#include "server/bounded_json.h"
 #include "server/schema/schema_matcher.h"
 #include "server/schema/schema_to_grammar.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   constexpr std::size_t kChoicesMax = 64;
   const std::string_view input(reinterpret_cast<const char*>(data), n_bytes);
   const std::size_t end = input.find('\n');
   if (end == input.npos || end > kChoicesMax) return 0;
-  const auto schema = nlohmann::ordered_json::parse(input.substr(end + 1), nullptr, false);
-  if (schema.is_discarded()) return 0;
-  const auto grammar = slipstream::grammar_of_schema(schema);
+  const auto schema = slipstream::parse_bounded(input.substr(end + 1));
+  if (!schema) return 0;
+  const auto grammar = slipstream::grammar_of_schema(*schema);
   if (!grammar) return 0;
 
   slipstream::SchemaMatcher matcher(*grammar);

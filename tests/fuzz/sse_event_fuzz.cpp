@@ -7,9 +7,10 @@
 
 #include "base/check.h"
 #include "engine/sampling/utf8.h"
+#include "harness.h"
 #include "server/sse.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   using slipstream::Json;
   const std::string_view bytes(reinterpret_cast<const char*>(data), n_bytes);
   const std::string event = slipstream::event_of(

@@ -6,8 +6,9 @@
 
 #include "base/check.h"
 #include "engine/state_blob.h"
+#include "harness.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
+int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   using slipstream::StateBlob;
   const std::span bytes(reinterpret_cast<const std::byte*>(data), n_bytes);
   const slipstream::Result<StateBlob> blob = StateBlob::parse(bytes);
