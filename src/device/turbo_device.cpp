@@ -26,7 +26,6 @@
 #include "device/fit/profile.h"
 #include "device/ggml_abi/ggml_abi.h"
 #include "device/ggml_abi/probe.h"
-#include "device/ggml_abi/thread_pool.h"
 #include "device/graph/binding.h"
 #include "device/graph/shadow_graph.h"
 #include "device/kv_buffer/kv_buffer.h"
@@ -67,7 +66,6 @@ void backend_free(ggml_backend_t backend) {
 }
 
 ggml_status compute(TurboBackend& context, ggml_cgraph* graph) {
-  if (const auto pool = take_thread_pool()) set_thread_pool(context.cpu.get(), *pool);
   const Result<ggml_cgraph*> shadow = context.shadow.build(graph);
   if (!shadow) {
     log_line(GGML_LOG_LEVEL_ERROR, shadow.error().message);
@@ -198,7 +196,6 @@ ggml_backend_dev_t open_device(const char* scheme_name) {
     return nullptr;
   }
   set_scheme(*scheme);
-  watch_thread_pools(ggml_backend_dev_backend_reg(cpu_device()));
   return &device;
 }
 

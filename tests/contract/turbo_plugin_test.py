@@ -4,7 +4,6 @@ import os
 import pathlib
 import re
 import subprocess
-import time
 import unittest
 
 import stock
@@ -22,33 +21,6 @@ def kv_buffer_mib(scheme, n_tokens):
     sizes = re.findall(r"(\w+) KV buffer size =\s+(\S+) MiB", stderr)
     assert sizes, stderr[-2000:]
     return sizes[-1][0], float(sizes[-1][1])
-
-
-def threads_that_compute(scheme, core):
-    """Cores allowed and scheduling policy of all threads of a decoding llama-bench that have worked a while."""
-    process = subprocess.Popen(
-        ["llama-bench", "-m", str(stock.NEEDLE_MODEL), "-p", "0", "-n", "100000", "-r", "1", "-t", "2",
-         "-C", hex(1 << core), "--prio", "-1", "-fa", "1"],
-        env=stock.turbo(scheme), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
-            time.sleep(0.2)
-            working = set()
-            for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
-                n_ticks = int((task / "stat").read_text().rsplit(")", 1)[1].split()[11])
-                if n_ticks < 50:  # loading takes less
-                    continue
-                allowed = re.search(r"Cpus_allowed_list:\s*(\S+)", (task / "status").read_text())[1]
-                working.add((int(task.name), allowed, os.sched_getscheduler(int(task.name))))
-            if len(working) >= 2:
-                maps = pathlib.Path(f"/proc/{process.pid}/maps").read_text()
-                assert ("libggml-turbo.so" in maps) == (scheme is not None)
-                return {thread[1:] for thread in working}
-        raise AssertionError("llama-bench does not compute with two threads")
-    finally:
-        process.kill()
-        process.wait()
 
 
 class Plugin(unittest.TestCase):
@@ -82,12 +54,6 @@ class Plugin(unittest.TestCase):
             device, compressed = kv_buffer_mib(scheme, 32768)
             self.assertEqual(device, "TURBO")
             self.assertGreaterEqual(plain / compressed, at_least, scheme)
-
-    def test_threads_run_where_and_as_the_program_says(self):
-        """--cpu-mask and --prio, which llama.cpp hands to the CPU backend alone."""
-        core = max(os.sched_getaffinity(0))
-        for scheme in (None, "turbo4"):
-            self.assertEqual(threads_that_compute(scheme, core), {(str(core), os.SCHED_BATCH)}, scheme)
 
     def test_test_backend_ops_passes_on_the_device(self):
         for op, parameters in (("FLASH_ATTN_EXT", "hsk=128,.*kv=113,nb=(1|32),.*type_K=f16"),
