@@ -3,11 +3,22 @@
 // Threads: thread-safe. Errors: a missing fixture aborts the test.
 #pragma once
 
+#include <llama-cpp.h>
+
+#include <functional>
+
 #include "engine/sampling/vocabulary.h"
+
+struct gguf_context;
 
 namespace slipstream {
 
 const llama_model* needle_model();  // without weights
 const Vocabulary& needle_vocabulary();
+// The same with other metadata.
+llama_model_ptr changed_needle_model(const std::function<void(gguf_context*)>& change);
+// As libllama splits a text by itself.
+std::vector<Token> stock_tokens(const Vocabulary& vocabulary, std::string_view text,
+                                bool add_special, bool parse_special);
 
 }  // namespace slipstream

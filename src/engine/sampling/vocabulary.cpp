@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 
@@ -62,7 +63,10 @@ struct Vocabulary::LazyPieces {
 };
 
 Vocabulary::Vocabulary(const llama_vocab* vocab, int n_tokens)
-    : vocab_(vocab), n_tokens_(n_tokens), pieces_(std::make_unique<LazyPieces>()) {}
+    : vocab_(vocab),
+      n_tokens_(n_tokens),
+      pieces_(std::make_unique<LazyPieces>()),
+      special_(vocab) {}
 Vocabulary::Vocabulary(Vocabulary&& other) noexcept = default;
 Vocabulary& Vocabulary::operator=(Vocabulary&& other) noexcept = default;
 Vocabulary::~Vocabulary() = default;
@@ -102,40 +106,118 @@ std::vector<Token> tokenize_part(const llama_vocab* vocab, std::string_view text
   return tokens;
 }
 
-std::vector<Token> tokenize_parts(const llama_vocab* vocab,
-                                  const std::vector<std::string_view>& parts, bool add_special,
-                                  bool parse_special) {
-  std::vector<Token> tokens;
-  if (add_special && llama_vocab_get_add_bos(vocab)) tokens.push_back(llama_vocab_bos(vocab));
-  for (const std::string_view part : parts) {
-    const std::vector<Token> more = tokenize_part(vocab, part, false, parse_special);
-    tokens.insert(tokens.end(), more.begin(), more.end());
+// What begins and what ends every text.
+struct Frame {
+  std::vector<Token> begin;
+  std::vector<Token> end;
+};
+Frame frame_of(const llama_vocab* vocab) {
+  Frame frame{.begin = tokenize_part(vocab, "", true, false), .end = {}};
+  const bool has_begin =
+      llama_vocab_get_add_bos(vocab) || llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_WPM;
+  if (has_begin || frame.begin.empty()) {
+    frame.end.assign(frame.begin.begin() + (frame.begin.empty() ? 0 : 1), frame.begin.end());
+    frame.begin.resize(std::min<std::size_t>(frame.begin.size(), 1));
+  } else {
+    frame.begin.swap(frame.end);
   }
-  if (add_special && llama_vocab_get_add_eos(vocab)) tokens.push_back(llama_vocab_eos(vocab));
-  return tokens;
+  return frame;
 }
 
 }  // namespace
 
-Result<std::vector<Token>> Vocabulary::tokenize(std::string_view text, bool add_special,
-                                                bool parse_special) const {
+struct Vocabulary::Splitting {
+  std::span<const MarkedText::Range> client;
+  bool add_special = false;
+  bool keeps_control_out = false;  // of what is no special token's name
+  std::size_t n_tokens_max = std::numeric_limits<std::size_t>::max();
+};
+
+Result<std::vector<Token>> Vocabulary::split(std::string_view text,
+                                             const Splitting& splitting) const {
   if (text.size() > kLimits.text_bytes_max) {
     return fail(Code::kInvalidArgument,
                 format_text("a text of {} bytes is longer than the {} allowed", text.size(),
                             kLimits.text_bytes_max));
   }
   try {
-    const std::vector<std::string_view> parts =
-        pieces_->looks_ahead ? cut_numbers(text) : std::vector{text};
-    std::vector<Token> tokens = parts.size() == 1
-                                    ? tokenize_part(vocab_, text, add_special, parse_special)
-                                    : tokenize_parts(vocab_, parts, add_special, parse_special);
+    const Frame frame = splitting.add_special ? frame_of(vocab_) : Frame();
+    std::vector<Token> tokens = frame.begin;
+    std::map<Token, std::vector<Token>> spellings;
+    const auto add_text = [&](std::string_view part) {
+      for (const Token token : tokenize_part(vocab_, part, false, false)) {
+        if (!splitting.keeps_control_out || !is_control(token)) {
+          tokens.push_back(token);
+          continue;
+        }
+        const auto [spelling, is_new] = spellings.try_emplace(token);
+        if (is_new) spelling->second = spelled(token);
+        tokens.append_range(spelling->second);
+      }
+    };
+    const auto add_fragment = [&](std::string_view fragment) {
+      if (fragment.empty()) return;
+      if (!pieces_->looks_ahead) return add_text(fragment);
+      for (const std::string_view part : cut_numbers(fragment)) add_text(part);
+    };
+    std::size_t at = 0;
+    for (const SpecialTokens::Cut& cut : special_.find(text, splitting.client)) {
+      add_fragment(text.substr(at, cut.begin - at));
+      tokens.push_back(cut.token);
+      at = cut.end;
+      if (tokens.size() > splitting.n_tokens_max) return tokens;
+    }
+    add_fragment(text.substr(at));
+    tokens.append_range(frame.end);
     tokens.shrink_to_fit();
     return tokens;
   } catch (const std::exception& error) {
     return fail(Code::kInvalidArgument,
                 format_text("the text could not be split into tokens: {}", error.what()));
   }
+}
+
+Result<std::vector<Token>> Vocabulary::tokenize(std::string_view text, bool add_special,
+                                                bool parse_special) const {
+  const MarkedText::Range whole[] = {{0, text.size()}};
+  return split(text, {.client = parse_special ? std::span<const MarkedText::Range>() : whole,
+                      .add_special = add_special});
+}
+
+Result<std::vector<Token>> Vocabulary::tokenize_chat(const MarkedText& prompt,
+                                                     std::size_t n_tokens_max) const {
+  // Most templates write the beginning of the text themselves.
+  const std::string begin = bos() ? piece(*bos(), true) : "";
+  const auto client = prompt.client_ranges();
+  const bool is_template = client.empty() || client.front().begin >= begin.size();
+  const bool has_begin = !begin.empty() && is_template && prompt.text().starts_with(begin);
+  return split(prompt.text(), {.client = client,
+                               .add_special = !has_begin,
+                               .keeps_control_out = true,
+                               .n_tokens_max = n_tokens_max});
+}
+
+std::vector<Token> Vocabulary::spelled(Token token) const {
+  const std::string text = piece(token, true);
+  const auto sorted = pieces().sorted();
+  const auto find = [&](std::string_view part) -> std::optional<Token> {
+    const auto alike = std::ranges::equal_range(
+        sorted, part, {}, [this](Token other) { return pieces().piece(other); });
+    for (const Token other : alike) {
+      constexpr int kText = LLAMA_TOKEN_ATTR_NORMAL | LLAMA_TOKEN_ATTR_BYTE;
+      if ((llama_vocab_get_attr(vocab_, other) & kText) != 0) return other;
+    }
+    return std::nullopt;
+  };
+  std::vector<Token> tokens;
+  for (std::string_view rest = text; !rest.empty();) {
+    std::size_t n = rest.size();
+    std::optional<Token> found = find(rest);
+    while (!found && n > 1) found = find(rest.substr(0, --n));
+    if (found) tokens.push_back(*found);
+    rest.remove_prefix(n);  // a byte that no token stands for is left out
+  }
+  return tokens;
 }
 
 // What is stored is never shorter than the bytes it stands for, in these two kinds. Others leave
@@ -181,6 +263,11 @@ std::vector<Token> Vocabulary::special_tokens_in(std::string_view text) const {
 bool Vocabulary::is_end(Token token) const {
   SLIP_CHECK(contains(token), "a token outside of the vocabulary");
   return llama_vocab_is_eog(vocab_, token);
+}
+
+bool Vocabulary::is_control(Token token) const {
+  SLIP_CHECK(contains(token), "a token outside of the vocabulary");
+  return llama_vocab_is_control(vocab_, token);
 }
 
 std::optional<Token> Vocabulary::bos() const {

@@ -17,6 +17,8 @@
 
 #include "base/result.h"
 #include "engine/request.h"
+#include "engine/sampling/marked_text.h"
+#include "engine/sampling/special_tokens.h"
 #include "engine/sampling/token_pieces.h"
 
 struct llama_model;
@@ -36,6 +38,11 @@ class Vocabulary {
   // its like as the one token they name, not as text.
   [[nodiscard]] Result<std::vector<Token>> tokenize(std::string_view text, bool add_special,
                                                     bool parse_special) const;
+  // A chat's prompt: control tokens are read in what the template wrote, and nothing that a client
+  // wrote becomes one. Begins as the model was trained to, unless the template has. Beyond
+  // n_tokens_max tokens it may stop.
+  [[nodiscard]] Result<std::vector<Token>> tokenize_chat(const MarkedText& prompt,
+                                                         std::size_t n_tokens_max) const;
   // The bytes of a token, maybe part of a character. Those of control tokens only if `special`.
   [[nodiscard]] std::string piece(Token token, bool special) const;
 
@@ -46,6 +53,8 @@ class Vocabulary {
   [[nodiscard]] bool contains(Token token) const { return token >= 0 && token < n_tokens_; }
   // The model ends its answer, or its turn, with it.
   [[nodiscard]] bool is_end(Token token) const;
+  // It steers the model and is no text.
+  [[nodiscard]] bool is_control(Token token) const;
   [[nodiscard]] std::optional<Token> bos() const;
   [[nodiscard]] std::optional<Token> eos() const;
 
@@ -56,12 +65,19 @@ class Vocabulary {
 
  private:
   struct LazyPieces;
+  struct Splitting;
 
   Vocabulary(const llama_vocab* vocab, int n_tokens);
+
+  [[nodiscard]] Result<std::vector<Token>> split(std::string_view text,
+                                                 const Splitting& splitting) const;
+  // A control token's name as text, in tokens that are none.
+  [[nodiscard]] std::vector<Token> spelled(Token token) const;
 
   const llama_vocab* vocab_;
   int n_tokens_;
   std::unique_ptr<LazyPieces> pieces_;
+  SpecialTokens special_;
 };
 
 // A token stands for at most so many bytes of a text: one that has more of them than the context

@@ -1,13 +1,11 @@
 #include "engine/sampling/vocabulary.h"
 
-#include <ggml-cpp.h>
+#include <gguf.h>
 #include <gtest/gtest.h>
-#include <llama-cpp.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 #include <thread>
 
 #include "base/limits.h"
@@ -85,20 +83,8 @@ TEST(Vocabulary, TokenizesLongTexts) {
 
 // The needle model's tokens behind another pre-tokenizer.
 llama_model_ptr with_pre_tokenizer(const char* name) {
-  const std::string path = testing::TempDir() + "vocabulary_test.gguf";
-  const gguf_context_ptr source(
-      gguf_init_from_file(NEEDLE_MODEL, {.no_alloc = true, .ctx = nullptr}));
-  const gguf_context_ptr changed(gguf_init_empty());
-  gguf_set_kv(changed.get(), source.get());
-  gguf_set_val_str(changed.get(), "tokenizer.ggml.pre", name);
-  EXPECT_TRUE(gguf_write_to_file(changed.get(), path.c_str(), true));
-  (void)needle_model();  // the log is quiet from then on
-  llama_model_params params = llama_model_default_params();
-  params.vocab_only = true;
-  llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
-  EXPECT_NE(model, nullptr) << name;
-  std::filesystem::remove(path);
-  return model;
+  return changed_needle_model(
+      [name](gguf_context* model) { gguf_set_val_str(model, "tokenizer.ggml.pre", name); });
 }
 
 // libllama splits these with std::regex, which recursed for each character before GCC 16: a run
@@ -125,18 +111,12 @@ TEST(Vocabulary, LongNumbersTakeLinearTimeAndBecomeTheSameTokens) {
   const llama_model_ptr model = with_pre_tokenizer("superbpe");
   const auto vocabulary = Vocabulary::create(model.get());
   ASSERT_TRUE(vocabulary.has_value());
-  const auto stock = [&](std::string_view text) {
-    std::vector<Token> tokens(text.size() + 8);
-    const int n = llama_tokenize(vocabulary->get(), text.data(), static_cast<int>(text.size()),
-                                 tokens.data(), static_cast<int>(tokens.size()), true, true);
-    tokens.resize(static_cast<std::size_t>(n));
-    return tokens;
-  };
   for (const int n_digits : {1, 47, 48, 49, 50, 51, 96, 97, 200, 500}) {
     std::string text = "a ";
     for (int i = 0; i < n_digits; ++i) text += static_cast<char>('0' + i % 7);
     text += ", 12345 <|im_end|>";
-    EXPECT_EQ(*vocabulary->tokenize(text, true, true), stock(text)) << n_digits;
+    EXPECT_EQ(*vocabulary->tokenize(text, true, true), stock_tokens(*vocabulary, text, true, true))
+        << n_digits;
   }
   const std::clock_t start = std::clock();
   EXPECT_TRUE(vocabulary->tokenize(std::string(200'000, '7'), true, true).has_value());
