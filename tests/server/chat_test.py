@@ -94,6 +94,26 @@ class Chat:
         self.assertEqual(message["tool_calls"][0]["name"], "lookup_name")
         self.assertEqual(json.loads(message["tool_calls"][0]["arguments"]), {"first": "silver"})
 
+    def n_prompt_tokens(self, messages, **extra):
+        return self.ask(messages, **{"max_tokens": 1, **extra})["usage"]["prompt_tokens"]
+
+    def test_control_tokens_of_a_client_are_text(self):
+        """The end of a turn would be one token; as text it is several, and each is as many as the first."""
+        def n_more(n):
+            return (self.n_prompt_tokens("x" + n * "<|im_end|>") - self.n_prompt_tokens("x")) / n
+        self.assertGreater(n_more(1), 3)
+        self.assertEqual(n_more(10), n_more(50))
+        self.assertGreater(n_more(50), 3)
+        self.assertGreater(self.n_prompt_tokens([{"role": "x<|im_end|>", "content": "x"}]),
+                           self.n_prompt_tokens([{"role": "x", "content": "x"}]) + 3)
+        tool = json.loads(json.dumps(TOOL).replace("lookup_name", "lookup_name" + 10 * "<|im_end|>"))
+        self.assertGreater(self.n_prompt_tokens("x", tools=[tool]),
+                           self.n_prompt_tokens("x", tools=[TOOL]) + 3 * 10)
+        # Prefixes are shared as ever.
+        self.n_prompt_tokens("x" + 50 * "<|im_end|>")
+        again = self.ask("x" + 50 * "<|im_end|>", max_tokens=1)["usage"]
+        self.assertGreater(again["prompt_tokens_details"]["cached_tokens"], again["prompt_tokens"] - 3)
+
     def test_a_tool_round_trip(self):
         question = {"role": "user", "content": 'Look up the full name of "amber".'}
         answer = self.ask([question], tools=[TOOL])["choices"][0]

@@ -57,16 +57,14 @@ Result<Asker> Asker::create(Engine& engine) {
 Result<ChatAnswer> Asker::ask(const Question& question) const {
   // Reasoning is turned off where a template can: it would take most of the time, and differ in
   // words that change nothing.
-  const Result<std::string> prompt =
+  const Result<MarkedText> prompt =
       template_.render({.messages = Json::array({{{"role", "user"}, {"content", question.text}}}),
                         .tools = question.tools,
                         .variables = {{"enable_thinking", false}}});
   if (!prompt) return std::unexpected(prompt.error());
   const Vocabulary& vocabulary = engine_->vocabulary();
-  // Most templates write the beginning of the text themselves.
-  const bool has_bos =
-      vocabulary.bos() && prompt->starts_with(text_of(vocabulary, vocabulary.bos()));
-  Result<std::vector<Token>> tokens = vocabulary.tokenize(*prompt, !has_bos, true);
+  Result<std::vector<Token>> tokens =
+      vocabulary.tokenize_chat(*prompt, static_cast<std::size_t>(engine_->n_context()));
   if (!tokens) return std::unexpected(tokens.error());
   SamplingParams sampling;
   sampling.grammar = question.grammar;
@@ -79,7 +77,7 @@ Result<ChatAnswer> Asker::ask(const Question& question) const {
   const ChatFormat& format = template_.format();
   OutputParser parser({.format = format,
                        .tools = ToolSet(question.tools),
-                       .starts_in_reasoning = opens_reasoning(*prompt, format.reasoning)});
+                       .starts_in_reasoning = opens_reasoning(prompt->text(), format.reasoning)});
   ChatAnswer answer;
   answer.add(parser.push(generated->text));
   answer.add(parser.finish());

@@ -57,7 +57,7 @@ const Json kUser = {{"role", "user"}, {"content", "Hello?"}};
 
 std::string prompt_of(const ChatTemplate& chat) {
   const auto prompt = chat.render({.messages = Json::array({kUser}), .tools = kTools});
-  return prompt.value_or("");
+  return prompt ? prompt->text() : "";
 }
 
 // All single bytes, the family's markup as tokens of more, and an end of answers.
@@ -228,16 +228,17 @@ std::string grammar_of(const ChatTemplate& chat, const CallMarkup& markup, const
 // one.
 std::string canonical_answer(const ChatTemplate& chat, const Json& message) {
   const std::string prompt = prompt_of(chat);
-  const auto whole = chat.render(
+  const auto rendered = chat.render(
       {.messages = Json::array({kUser, message}), .tools = kTools, .add_generation_prompt = false});
-  EXPECT_TRUE(whole.has_value()) << whole.error().message;
-  if (!whole) return "";
-  auto start = static_cast<std::size_t>(std::ranges::mismatch(*whole, prompt).in1 - whole->begin());
+  EXPECT_TRUE(rendered.has_value()) << rendered.error().message;
+  if (!rendered) return "";
+  const std::string& whole = rendered->text();
+  auto start = static_cast<std::size_t>(std::ranges::mismatch(whole, prompt).in1 - whole.begin());
   // Not from the middle of a tag that begins as the prompt's last.
-  const std::size_t tag = whole->rfind('<', start);
-  const bool is_part = tag > whole->rfind("Hello?", start) && whole->find('>', tag) >= start;
+  const std::size_t tag = whole.rfind('<', start);
+  const bool is_part = tag > whole.rfind("Hello?", start) && whole.find('>', tag) >= start;
   if (is_part) start = std::min(start, tag);
-  std::string answer = whole->substr(start);
+  std::string answer = whole.substr(start);
   const std::string_view close = reasoning_tags(chat.format().reasoning).close;
   const std::size_t thought = answer.substr(0, answer.find("get_weather")).find(close);
   if (opens_reasoning(prompt, chat.format().reasoning)) {

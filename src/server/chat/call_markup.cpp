@@ -172,7 +172,7 @@ class Learner {
   std::optional<CallMarkup> run() {
     const auto prompt = chat_.render({.messages = conversation({}), .tools = tools()});
     if (!prompt) return std::nullopt;
-    prompt_ = *prompt;
+    prompt_ = prompt->text();
     const std::optional<Slices> one = slices({text_then_number()});
     if (!one) return std::nullopt;
     CallMarkup markup{.before_name = one->before_name[0],
@@ -222,7 +222,7 @@ class Learner {
     const auto text = chat_.render(
         {.messages = conversation(arguments), .tools = tools(), .add_generation_prompt = false});
     if (!text) return std::nullopt;
-    std::string rest = text->substr(length_in_common(*text, prompt_));
+    std::string rest = text->text().substr(length_in_common(text->text(), prompt_));
     // There may be an empty thought before it.
     std::vector<std::string_view> markers(row_.silent.begin(), row_.silent.end());
     for (const CallOpening& opening : row_.openings) markers.push_back(opening.text);

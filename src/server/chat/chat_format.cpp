@@ -244,6 +244,25 @@ const ToolCallFormat& tool_call_format(ToolCallFamily family) {
   return format;
 }
 
+std::vector<std::string_view> token_markup(ToolCallFamily family) {
+  const ToolCallFormat& format = tool_call_format(family);
+  std::vector<std::string_view> texts;
+  if (!format.markup_is_tokens) return texts;
+  for (const CallOpening& opening : format.openings) {
+    texts.push_back(opening.text);
+    if (opening.json != nullptr) texts.push_back(opening.json->close);
+    if (opening.python != nullptr) texts.push_back(opening.python->close);
+    if (opening.named != nullptr) {
+      texts.push_back(opening.named->name_after);
+      texts.append_range(opening.named->after_name);
+      texts.push_back(opening.named->close);
+    }
+  }
+  // Not what is silent: the ends of turns are among it.
+  std::erase(texts, "");
+  return texts;
+}
+
 ReasoningTags reasoning_tags(ReasoningFamily family) {
   const ReasoningRow& row = kReasoning[static_cast<std::size_t>(family)];
   SLIP_CHECK(row.family == family, "the table is not in the order of ReasoningFamily");

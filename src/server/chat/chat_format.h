@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "server/chat/json_reader.h"
 
@@ -133,6 +134,8 @@ struct ChatFormat {
 
 [[nodiscard]] const ToolCallFormat& tool_call_format(ToolCallFamily family);
 [[nodiscard]] ReasoningTags reasoning_tags(ReasoningFamily family);
+// What stands around and within a call, if these are tokens of the vocabulary; else none.
+[[nodiscard]] std::vector<std::string_view> token_markup(ToolCallFamily family);
 [[nodiscard]] std::string_view name(ToolCallFamily family);
 [[nodiscard]] std::string_view name(ReasoningFamily family);
 [[nodiscard]] std::optional<ToolCallFamily> find_tool_call_family(std::string_view name);

@@ -1,5 +1,6 @@
 #include "server/chat/chat_template.h"
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <utility>
@@ -33,8 +34,84 @@ Value strftime_now(std::chrono::sys_seconds now, jinja::Budget& budget) {
         if (arguments.values.empty()) jinja::fail("strftime_now() needs a format");
         auto text = strftime_text(expect_text(arguments.values[0], "strftime_now()"), now);
         if (!text) jinja::fail(text.error().message);
-        return Value::text(*std::move(text), &budget);
+        const Origin origin = arguments.values[0].marked()->origin();
+        return Value::text(MarkedText(*std::move(text), origin), &budget);
       }));
+}
+
+// A role that every template knows is its word rather than the client's: some write '<|' + role +
+// '|>', which is one token.
+bool is_known_role(std::string_view role) {
+  constexpr std::string_view kRoles[] = {"system",    "developer", "user",
+                                         "assistant", "tool",      "function"};
+  return std::ranges::find(kRoles, role) != std::end(kRoles);
+}
+
+// A client's text, but for these texts in it.
+MarkedText marked_but(const std::string& text, const std::vector<std::string_view>& texts) {
+  MarkedText marked;
+  std::vector<std::size_t> next(texts.size(), 0);  // where each of them is found, from `at` on
+  for (std::size_t at = 0;;) {
+    std::size_t begin = text.npos;
+    std::size_t end = text.npos;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      if (next[i] != text.npos && (next[i] < at || at == 0)) next[i] = text.find(texts[i], at);
+      if (next[i] >= begin) continue;
+      begin = next[i];
+      end = begin + texts[i].size();
+    }
+    const std::string_view rest = std::string_view(text).substr(at);
+    if (begin == text.npos) {
+      marked.append(rest, Origin::kClient);
+      return marked;
+    }
+    marked.append(rest.substr(0, begin - at), Origin::kClient);
+    marked.append(rest.substr(begin - at, end - begin), Origin::kTemplate);
+    at = end;
+  }
+}
+
+Value answer_value(const Json& content, const std::vector<std::string_view>& markup,
+                   jinja::Budget& budget) {
+  if (content.is_string()) {
+    return Value::text(marked_but(content.get_ref<const std::string&>(), markup), &budget);
+  }
+  Value parts = Value::from_json(content, Origin::kClient, budget, 2);
+  if (!content.is_array()) return parts;
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    const auto* part = (*parts.list())[i].as<std::shared_ptr<jinja::Dict>>();
+    if (part == nullptr) continue;
+    for (auto& [key, value] : (*part)->items) {
+      if (key == "text" && value.text() != nullptr) {
+        value = Value::text(marked_but(*value.text(), markup), &budget);
+      }
+    }
+  }
+  return parts;
+}
+
+Value messages_value(const ChatInput& input, const std::vector<std::string_view>& answer_markup,
+                     jinja::Budget& budget) {
+  const Json& messages = input.messages;
+  if (!messages.is_array()) return Value::from_json(messages, Origin::kClient, budget);
+  std::vector<Value> values;
+  values.reserve(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const Json& message = messages[i];
+    Value value = Value::from_json(message, Origin::kClient, budget, 1);
+    if (const auto* dict = value.as<std::shared_ptr<jinja::Dict>>(); dict != nullptr) {
+      const bool is_answer = !answer_markup.empty() && std::ranges::binary_search(input.answers, i);
+      for (auto& [key, item] : (*dict)->items) {
+        if (key == "role" && item.text() != nullptr && is_known_role(*item.text())) {
+          item = Value::text(MarkedText(*item.text(), Origin::kTemplate), &budget);
+        } else if (key == "content" && is_answer) {
+          item = answer_value(message["content"], answer_markup, budget);
+        }
+      }
+    }
+    values.push_back(std::move(value));
+  }
+  return Value::list(std::move(values), budget);
 }
 
 }  // namespace
@@ -66,31 +143,32 @@ Result<ChatTemplate> ChatTemplate::create(std::string_view source, std::string b
   chat.eos_ = std::move(eos);
   chat.format_ = detect_chat_format(source);
   chat.find_abilities();
+  if (!chat.abilities_.takes_calls) chat.answer_markup_ = token_markup(chat.format_.tool_calls);
   return chat;
 }
 
-Result<std::string> ChatTemplate::render_plainly(const ChatInput& input,
-                                                 jinja::Budget& budget) const {
+Result<MarkedText> ChatTemplate::render_plainly(const ChatInput& input,
+                                                jinja::Budget& budget) const {
   try {
     std::vector<std::pair<std::string, Value>> globals;
     if (input.variables.is_object()) {
       for (const auto& [key, value] : input.variables.items()) {
-        globals.emplace_back(key, Value::from_json(value, budget));
+        globals.emplace_back(key, Value::from_json(value, Origin::kClient, budget));
       }
     }
     const auto set = [&globals](std::string_view name, Value value) {
       std::erase_if(globals, [&](const auto& global) { return global.first == name; });
       globals.emplace_back(name, std::move(value));
     };
-    set("messages", Value::from_json(input.messages, budget));
+    set("messages", messages_value(input, answer_markup_, budget));
     if (input.tools.is_array() && !input.tools.empty()) {
-      set("tools", Value::from_json(input.tools, budget));
+      set("tools", Value::from_json(input.tools, Origin::kClient, budget));
     } else {
       set("tools", Value(jinja::None{}));
     }
     set("add_generation_prompt", Value(input.add_generation_prompt));
-    set("bos_token", Value::text(bos_, &budget));
-    set("eos_token", Value::text(eos_, &budget));
+    set("bos_token", Value::text(MarkedText(bos_, Origin::kTemplate), &budget));
+    set("eos_token", Value::text(MarkedText(eos_, Origin::kTemplate), &budget));
     set("strftime_now", strftime_now(input.now, budget));
     return jinja::render(syntax_->block, std::move(globals), budget);
   } catch (const jinja::TemplateError& error) {
@@ -101,7 +179,7 @@ Result<std::string> ChatTemplate::render_plainly(const ChatInput& input,
   }
 }
 
-Result<std::string> ChatTemplate::render(const ChatInput& input) const {
+Result<MarkedText> ChatTemplate::render(const ChatInput& input) const {
   Result<ChatInput> said = say_for(input, abilities_, format_);
   if (!said) return std::unexpected(said.error());
   jinja::Budget budget;
@@ -119,7 +197,7 @@ void ChatTemplate::find_abilities() {
                                         .tools = std::move(tools),
                                         .add_generation_prompt = false},
                                        budget);
-    return prompt && prompt->contains(text);
+    return prompt && prompt->text().contains(text);
   };
   Json user = {{"role", "user"}, {"content", "probe-user"}};
   if (!says({user}, {}, "probe-user")) {

@@ -6,7 +6,8 @@
 // is found out by rendering small conversations once, when it is made.
 //
 // A template comes with a model from a stranger and sees what clients send: it is rendered within
-// limits of steps, memory, depth and length (limits.h), and reaches nothing but its input.
+// limits of steps, memory, depth and length (limits.h), and reaches nothing but its input. The
+// prompt knows what of it clients wrote, which never becomes a control token (decision 011).
 //
 // Threads: immutable; render() may be called by several threads. It needs 1 MB of stack.
 // Errors:  kInvalidArgument with the line for a template that cannot be read, and with the
@@ -18,8 +19,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "engine/sampling/marked_text.h"
 #include "server/chat/chat_format.h"
 
 namespace slipstream {
@@ -34,6 +37,8 @@ struct ChatInput {
   bool add_generation_prompt = true;      // ends where the assistant speaks
   nlohmann::ordered_json variables = {};  // for the template: {"enable_thinking": false}
   std::chrono::sys_seconds now = {};      // for templates that tell the date, as UTC
+  // Messages that hold an answer just as the model wrote it: say_for() knows them.
+  std::vector<std::size_t> answers = {};
 };
 
 // What a template does by itself.
@@ -58,7 +63,7 @@ class ChatTemplate {
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  [[nodiscard]] Result<std::string> render(const ChatInput& input) const;
+  [[nodiscard]] Result<MarkedText> render(const ChatInput& input) const;
   [[nodiscard]] const TemplateAbilities& abilities() const { return abilities_; }
   // How the model is going to answer.
   [[nodiscard]] const ChatFormat& format() const { return format_; }
@@ -67,8 +72,8 @@ class ChatTemplate {
   struct Syntax;
   ChatTemplate();
   // The input as it is, nothing said differently.
-  [[nodiscard]] Result<std::string> render_plainly(const ChatInput& input,
-                                                   jinja::Budget& budget) const;
+  [[nodiscard]] Result<MarkedText> render_plainly(const ChatInput& input,
+                                                  jinja::Budget& budget) const;
   void find_abilities();
 
   std::unique_ptr<const Syntax> syntax_;
@@ -76,6 +81,8 @@ class ChatTemplate {
   std::string eos_;
   ChatFormat format_;
   TemplateAbilities abilities_;
+  // What a past answer may hold as tokens: the markup of calls, where the template writes none.
+  std::vector<std::string_view> answer_markup_;
 };
 
 }  // namespace slipstream

@@ -13,13 +13,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Result<std::string> text_of(const Result<MarkedText>& prompt) {
+  if (!prompt) return std::unexpected(prompt.error());
+  return prompt->text();
+}
+
 Result<std::string> render(std::string_view source, ChatInput input = {}) {
   if (input.messages.is_null()) {
     input.messages = Json::parse(R"([{"role": "user", "content": "hi"}])");
   }
   auto chat = ChatTemplate::create(source, "<s>", "</s>");
   if (!chat) return std::unexpected(chat.error());
-  return chat->render(input);
+  return text_of(chat->render(input));
 }
 
 std::string text(std::string_view source) {
@@ -281,7 +286,7 @@ TEST(ChatTemplate, ToolsAreDescribedToTemplatesWithoutTools) {
     {"role": "assistant", "content": null, "tool_calls":
       [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]},
     {"role": "tool", "tool_call_id": "1", "content": "ok"}])");
-  const std::string prompt = *chat->render(input);
+  const std::string prompt = *text_of(chat->render(input));
   EXPECT_TRUE(prompt.starts_with("[system]You can call these tools.")) << prompt;
   EXPECT_TRUE(prompt.contains(R"({"name":"f","parameters":{}})")) << prompt;
   EXPECT_TRUE(prompt.ends_with(
@@ -312,7 +317,7 @@ TEST(ChatTemplate, ManyToolResultsTakeLinearTime) {
   }
   input.messages.push_back({{"role", "user"}, {"content", "and?"}});
   const std::clock_t start = std::clock();
-  const auto prompt = chat->render(input);
+  const auto prompt = text_of(chat->render(input));
   EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 10);
   ASSERT_TRUE(prompt.has_value()) << prompt.error().message;
   EXPECT_TRUE(prompt->ends_with("ok\n</tool_response>\nand?[assistant]"));
@@ -331,10 +336,11 @@ TEST(ChatTemplate, NoContentStandsBesideCallsWhereTemplatesLookForNone) {
     {"role": "user", "content": "go"},
     {"role": "assistant", "content": "", "tool_calls":
       [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]}])");
-  EXPECT_TRUE(chat->render(input)->ends_with("[user]go[assistant](f {\"a\": 1})"));
+  EXPECT_TRUE(text_of(chat->render(input))->ends_with("[user]go[assistant](f {\"a\": 1})"));
   input.messages[1]["content"] = "Well.";
-  EXPECT_TRUE(chat->render(input)->ends_with(
-      "[assistant]Well.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":1}}\n</tool_call>"));
+  EXPECT_TRUE(text_of(chat->render(input))
+                  ->ends_with("[assistant]Well.\n<tool_call>\n{\"name\": \"f\", \"arguments\": "
+                              "{\"a\":1}}\n</tool_call>"));
 }
 
 TEST(ChatTemplate, ASystemMessageGoesToTheUserWhereTemplatesHaveNone) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "base/format.h"
 #include "server/bounded_json.h"
@@ -99,6 +100,7 @@ class Speaker {
     ChatInput result = input_;
     if (describes_tools) result.tools = Json();
     result.messages = std::move(messages_);
+    result.answers = std::move(answers_);
     return result;
   }
 
@@ -129,7 +131,8 @@ class Speaker {
       if (auto calls = say_calls(said, *content); !calls) return calls;
     }
     alias_reasoning(said);
-    push(std::move(said), std::move(*content));
+    push(std::move(said), std::move(*content),
+         role == "assistant" && !message.contains("tool_calls"));
     return {};
   }
 
@@ -235,8 +238,9 @@ class Speaker {
     push({{"role", "user"}}, std::move(text));
   }
 
-  void push(Json said, std::string content) {
+  void push(Json said, std::string content, bool is_answer = false) {
     flush_results();
+    if (is_answer) answers_.push_back(messages_.size());
     if (abilities_.wants_no_content && said.contains("tool_calls")) {
       said["content"] = nullptr;
     } else if (abilities_.wants_parts) {
@@ -251,6 +255,7 @@ class Speaker {
   const TemplateAbilities& abilities_;
   const bool wants_nine_;
   Json messages_ = Json::array();
+  std::vector<std::size_t> answers_;          // among them: as the model wrote them
   std::map<std::string, std::string> names_;  // of tools, by the ids of their calls
   std::string pending_system_;
   std::string results_;  // of tools, to be said as the user's words; empty: none

@@ -166,7 +166,7 @@ TEST(PublicTemplates, BelongToTheirFamilyAndRender) {
           {.messages = Json::parse(kind.messages), .tools = kind.has_tools ? kTools : Json()});
       std::string missing = prompt ? "" : prompt.error().message;
       for (const std::string& needle : kind.needles) {
-        if (prompt && !prompt->contains(needle)) missing += " without " + needle;
+        if (prompt && !prompt->text().contains(needle)) missing += " without " + needle;
       }
       if (!missing.empty()) std::printf("%s, %s:%s\n", model.c_str(), kind.name, missing.c_str());
       EXPECT_EQ(missing.empty(), !is_left_out(model, kind.name)) << kind.name << ": " << missing;

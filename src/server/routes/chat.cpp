@@ -189,26 +189,24 @@ class Chat final : public GeneratedAnswer {
   std::vector<Choice> choices_;
 };
 
-ApiResult<std::string> render(const ServedModel& model, const ChatRequest& request) {
+ApiResult<MarkedText> render(const ServedModel& model, const ChatRequest& request) {
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  Result<std::string> text = model.chat_template->render({.messages = request.messages,
-                                                          .tools = request.tools,
-                                                          .variables = request.template_variables,
-                                                          .now = now});
+  Result<MarkedText> text = model.chat_template->render({.messages = request.messages,
+                                                         .tools = request.tools,
+                                                         .variables = request.template_variables,
+                                                         .now = now});
   if (!text) return refuse("messages", text.error().message);
   return std::move(*text);
 }
 
-ApiResult<std::vector<Token>> to_tokens(const ServedModel& model, const std::string& text) {
+ApiResult<std::vector<Token>> to_tokens(const ServedModel& model, const MarkedText& prompt) {
   const Vocabulary& vocabulary = model.engine->vocabulary();
-  if (const auto fits = check_length(vocabulary, "messages", text, model.engine->n_context());
-      !fits) {
+  const int n_context = model.engine->n_context();
+  if (const auto fits = check_length(vocabulary, "messages", prompt.text(), n_context); !fits) {
     return std::unexpected(fits.error());
   }
-  // Most templates write the beginning of the text themselves.
-  const auto bos = vocabulary.bos();
-  const bool has_bos = bos && text.starts_with(vocabulary.piece(*bos, true));
-  Result<std::vector<Token>> tokens = vocabulary.tokenize(text, !has_bos, true);
+  Result<std::vector<Token>> tokens =
+      vocabulary.tokenize_chat(prompt, static_cast<std::size_t>(n_context));
   if (!tokens) return refuse("messages", tokens.error().message);
   return std::move(*tokens);
 }
@@ -317,20 +315,21 @@ asio::awaitable<ApiResult<void>> answer_chat(ServedModel& model, HttpExchange& e
   }
   ApiResult<ChatRequest> request = read_chat_request(body);
   if (!request) co_return std::unexpected(request.error());
-  const ApiResult<std::string> prompt = render(model, *request);
-  if (!prompt) co_return std::unexpected(prompt.error());
-  const ApiResult<std::vector<Token>> tokens = to_tokens(model, *prompt);
+  const ApiResult<MarkedText> rendered = render(model, *request);
+  if (!rendered) co_return std::unexpected(rendered.error());
+  const std::string& prompt = rendered->text();
+  const ApiResult<std::vector<Token>> tokens = to_tokens(model, *rendered);
   if (!tokens) co_return std::unexpected(tokens.error());
   const ApiResult<int> n_tokens =
       tokens_to_generate("messages", tokens->size(), request->options, model.engine->n_context());
   if (!n_tokens) co_return std::unexpected(n_tokens.error());
 
   if (request->tool_choice.kind != ToolChoice::Kind::kAuto) {
-    ApiResult<std::string> grammar = grammar_of_calls(model, *request, *prompt);
+    ApiResult<std::string> grammar = grammar_of_calls(model, *request, prompt);
     if (!grammar) co_return std::unexpected(grammar.error());
     request->options.sampling.grammar = std::move(*grammar);
   } else if (const std::optional<Json>& schema = request->response_schema; schema.has_value()) {
-    ApiResult<std::string> grammar = grammar_of_response(model, *request, *schema, *prompt);
+    ApiResult<std::string> grammar = grammar_of_response(model, *request, *schema, prompt);
     if (!grammar) co_return std::unexpected(grammar.error());
     request->options.sampling.grammar = std::move(*grammar);
   }
@@ -338,7 +337,7 @@ asio::awaitable<ApiResult<void>> answer_chat(ServedModel& model, HttpExchange& e
   const OutputParser::Options parsing{
       .format = format,
       .tools = ToolSet(request->tools),
-      .starts_in_reasoning = opens_reasoning(*prompt, format.reasoning),
+      .starts_in_reasoning = opens_reasoning(prompt, format.reasoning),
       .ends_with_call = !request->tool_choice.allows_several};
   Chat chat(model, request->options, parsing);
   EngineStream stream(model, exchange);

@@ -22,6 +22,11 @@ std::string text_or(const Value* value, std::string_view otherwise) {
   return value == nullptr || value->is_none() ? std::string(otherwise)
                                               : expect_text(*value, "an argument");
 }
+MarkedText marked_or_empty(const Value* value) {
+  if (value == nullptr || value->is_none()) return {};
+  (void)expect_text(*value, "an argument");
+  return *value->marked();
+}
 bool bool_or(const Value* value, bool otherwise) {
   return value == nullptr ? otherwise : value->truth();
 }
@@ -39,7 +44,7 @@ std::size_t find_in(std::string_view text, std::string_view part) {
 
 // Texts. -------------------------------------------------------------------------------------
 
-std::string map_ascii(std::string text, char (*change)(char, bool), Budget& budget) {
+std::string map_bytes(std::string text, char (*change)(char, bool), Budget& budget) {
   budget.step(text.size() / 16);
   bool starts_word = true;
   for (char& byte : text) {
@@ -58,13 +63,19 @@ char to_lower(char byte, bool) {
 char to_title(char byte, bool starts_word) {
   return starts_word ? to_upper(byte, false) : to_lower(byte, false);
 }
-std::string capitalize(const std::string& text, Budget& budget) {
-  std::string lower = map_ascii(text, to_lower, budget);
+// None of these changes a text's length.
+MarkedText map_ascii(const MarkedText& text, char (*change)(char, bool), Budget& budget) {
+  return text.with_text(map_bytes(text.text(), change, budget));
+}
+MarkedText capitalize(const MarkedText& text, Budget& budget) {
+  std::string lower = map_bytes(text.text(), to_lower, budget);
   if (!lower.empty()) lower[0] = to_upper(lower[0], true);
-  return lower;
+  return text.with_text(std::move(lower));
 }
 
-std::string strip(std::string_view text, const Value* set, bool left, bool right, Budget& budget) {
+MarkedText strip(const MarkedText& marked, const Value* set, bool left, bool right,
+                 Budget& budget) {
+  std::string_view text = marked.text();
   const std::string chars = text_or(set, " \n\r\t\f\v");
   budget.step(text.size() / 64 * (1 + chars.size() / 64));
   // The first or last character, which may be several bytes.
@@ -82,7 +93,7 @@ std::string strip(std::string_view text, const Value* set, bool left, bool right
     text.remove_prefix(first(text).size());
   while (right && !text.empty() && chars.contains(last(text)))
     text.remove_suffix(last(text).size());
-  return std::string(text);
+  return marked.slice(text);
 }
 
 // There is no memrmem(): what is looked at is charged.
@@ -95,7 +106,8 @@ std::size_t rfind_in(std::string_view text, std::string_view part, Budget& budge
   return text.npos;
 }
 
-std::vector<Value> split_words(std::string_view text, Budget& budget) {
+std::vector<Value> split_words(const MarkedText& marked, Budget& budget) {
+  const std::string_view text = marked.text();
   std::vector<Value> words;
   for (std::size_t i = 0; i < text.size();) {
     if (is_space(text[i])) {
@@ -104,18 +116,19 @@ std::vector<Value> split_words(std::string_view text, Budget& budget) {
     }
     const std::size_t start = i;
     while (i < text.size() && !is_space(text[i])) ++i;
-    words.push_back(Value::text(std::string(text.substr(start, i - start)), &budget));
+    words.push_back(Value::text(marked.slice(start, i), &budget));
   }
   return words;
 }
 
 // At most `max` times, or as often as it can be if that is negative.
-std::vector<Value> split_at(std::string_view text, std::string_view separator, std::int64_t max,
+std::vector<Value> split_at(const MarkedText& marked, std::string_view separator, std::int64_t max,
                             bool from_right, Budget& budget) {
+  std::string_view text = marked.text();
   std::vector<Value> parts;
   const auto add = [&](std::string_view part) {
     budget.step();
-    parts.push_back(Value::text(std::string(part), &budget));
+    parts.push_back(Value::text(marked.slice(part), &budget));
   };
   while (max < 0 || static_cast<std::int64_t>(parts.size()) < max) {
     budget.step(1 + separator.size() / 32);
@@ -132,7 +145,7 @@ std::vector<Value> split_at(std::string_view text, std::string_view separator, s
   return parts;
 }
 
-Value split(std::string_view text, const Arguments& arguments, bool from_right, Budget& budget) {
+Value split(const MarkedText& text, const Arguments& arguments, bool from_right, Budget& budget) {
   budget.step(1 + text.size() / 8);
   const Value* separator = arguments.find(0, "sep");
   const std::int64_t max = int_or(arguments.find(1, "maxsplit"), -1);
@@ -145,39 +158,44 @@ Value split(std::string_view text, const Arguments& arguments, bool from_right, 
   return Value::list(split_at(text, *separator->text(), max, from_right, budget), budget);
 }
 
-std::string replace(std::string_view text, const Arguments& arguments, Budget& budget) {
+MarkedText replace(const MarkedText& marked, const Arguments& arguments, Budget& budget) {
   const std::string from = text_or(arguments.find(0, "old"), "");
-  const std::string to = text_or(arguments.find(1, "new"), "");
+  const MarkedText to = marked_or_empty(arguments.find(1, "new"));
   std::int64_t n_left = int_or(arguments.find(2, "count"), -1);
   if (from.empty()) fail("replace() needs a text that is not empty");
-  budget.step(1 + text.size() / 8);
-  std::string result;
-  for (std::size_t i = find_in(text, from); i != text.npos && n_left != 0;
-       i = find_in(text, from)) {
+  budget.step(1 + marked.size() / 8);
+  const std::string_view text = marked.text();
+  MarkedText result;
+  std::size_t start = 0;
+  for (; n_left != 0; --n_left) {
+    const std::size_t found = find_in(text.substr(start), from);
+    if (found == text.npos) break;
     budget.step(1 + from.size() / 32);
-    result += text.substr(0, i);
-    result += to;
+    result.append(marked, start, start + found);
+    result.append(to);
     if (result.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
-    text.remove_prefix(i + from.size());
-    --n_left;
+    start += found + from.size();
   }
-  return result + std::string(text);
+  result.append(marked, start, text.size());
+  return result;
 }
 
 // "{}" and "{0}", as in '<{}>'.format(name).
-std::string fill_in(std::string_view text, const Arguments& arguments, Budget& budget) {
-  std::string result;
+MarkedText fill_in(const MarkedText& marked, const Arguments& arguments, Budget& budget) {
+  const std::string_view text = marked.text();
+  MarkedText result;
   std::size_t n_used = 0;
+  std::size_t start = 0;  // of what stands as it is
   for (std::size_t i = 0; i < text.size(); ++i) {
     budget.step();
-    if ((text[i] == '{' || text[i] == '}') && i + 1 < text.size() && text[i + 1] == text[i]) {
-      result += text[i++];
+    const bool is_doubled = i + 1 < text.size() && text[i + 1] == text[i];
+    if ((text[i] == '{' || text[i] == '}') && is_doubled) {
+      result.append(marked, start, ++i);
+      start = i + 1;
       continue;
     }
-    if (text[i] != '{') {
-      result += text[i];
-      continue;
-    }
+    if (text[i] != '{') continue;
+    result.append(marked, start, i);
     const std::size_t end = text.find('}', i);
     if (end == text.npos) fail("format(): '}' is missing");
     const std::string_view field = text.substr(i + 1, end - i - 1);
@@ -187,26 +205,33 @@ std::string fill_in(std::string_view text, const Arguments& arguments, Budget& b
                                             : std::size_t{1} << 30;
     const Value* value = arguments.find(idx, field);
     if (value == nullptr) fail(format_text("format(): nothing for '{{{}}}'", field));
-    result += to_text(*value, budget);
+    result.append(to_text(*value, budget));
     if (result.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
     i = end;
+    start = end + 1;
   }
+  result.append(marked, start, text.size());
   return result;
 }
 
-std::string indent(const std::string& text, const Arguments& arguments, Budget& budget) {
+MarkedText indent(const MarkedText& text, const Arguments& arguments, Budget& budget) {
   const std::int64_t width = int_or(arguments.find(0, "width"), 4);
   const bool first = bool_or(arguments.find(1, "first"), false);
   const bool blank = bool_or(arguments.find(2, "blank"), false);
   if (width < 0 || width > 256) fail("indent() by at most 256");
   const std::string spaces(static_cast<std::size_t>(width), ' ');
   budget.step(text.size() / 4);
-  std::string result = first ? spaces : "";
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    result += text[i];
-    const bool is_blank = i + 1 >= text.size() || text[i + 1] == '\n';
-    if (text[i] == '\n' && (!is_blank || blank)) result += spaces;
+  const std::string& bytes = text.text();
+  MarkedText result;
+  if (first) result.append(spaces, Origin::kTemplate);
+  for (std::size_t start = 0; start < bytes.size();) {
+    const std::size_t line_feed = bytes.find('\n', start);
+    const std::size_t end = line_feed == bytes.npos ? bytes.size() : line_feed + 1;
+    result.append(text, start, end);
+    const bool is_blank = end >= bytes.size() || bytes[end] == '\n';
+    if (line_feed != bytes.npos && (!is_blank || blank)) result.append(spaces, Origin::kTemplate);
     if (result.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
+    start = end;
   }
   return result;
 }
@@ -214,14 +239,15 @@ std::string indent(const std::string& text, const Arguments& arguments, Budget& 
 // Lists. -------------------------------------------------------------------------------------
 
 Value join(const Value& value, const Arguments& arguments, Budget& budget) {
-  const std::string separator = text_or(arguments.find(0, "d"), "");
+  const MarkedText separator = marked_or_empty(arguments.find(0, "d"));
   const Value* attribute = arguments.find(1, "attribute");
-  std::string result;
+  MarkedText result;
   bool first = true;
   for (const Value& item : items_of(value, budget)) {
-    if (!first) result += separator;
+    if (!first) result.append(separator);
     first = false;
-    result += to_text(attribute == nullptr ? item : get_item(item, *attribute, budget), budget);
+    result.append(
+        to_text(attribute == nullptr ? item : get_item(item, *attribute, budget), budget));
     budget.step(1 + separator.size() / 16);
     if (result.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
   }
@@ -302,7 +328,7 @@ Value dictsort(const Value& value, Budget& budget) {
   const bool by_number = value.dict()->has_integer_keys;
   std::ranges::stable_sort(items, [&](const Dict::Item& a, const Dict::Item& b) {
     if (by_number) return less(value.dict()->key(a), value.dict()->key(b), budget);
-    return map_ascii(a.first, to_lower, budget) < map_ascii(b.first, to_lower, budget);
+    return map_bytes(a.first, to_lower, budget) < map_bytes(b.first, to_lower, budget);
   });
   std::vector<Value> pairs;
   for (const Dict::Item& item : items) {
@@ -392,12 +418,12 @@ Value from_json(const Value& value, Budget& budget) {
   budget.step(text.size() / 4);
   const auto json = parse_bounded(text);
   if (!json) fail(format_text("from_json: {}", json.error().message));
-  return Value::from_json(*json, budget);
+  return Value::from_json(*json, value.marked()->origin(), budget);
 }
 
 using Filter = std::function<Value(const Value&, const Arguments&, Budget&)>;
 
-Filter text_filter(std::string (*change)(const std::string&, Budget&)) {
+Filter text_filter(MarkedText (*change)(const MarkedText&, Budget&)) {
   return [change](const Value& value, const Arguments&, Budget& budget) {
     return Value::text(change(to_text(value, budget), budget), &budget);
   };
@@ -407,7 +433,7 @@ Value default_filter(const Value& value, const Arguments& arguments, Budget& bud
   const bool by_truth = bool_or(arguments.find(1, "boolean"), false);
   if (!value.is_undefined() && (!by_truth || value.truth())) return value;
   const Value* otherwise = arguments.find(0, "default_value");
-  return otherwise == nullptr ? Value::text("", &budget) : *otherwise;
+  return otherwise == nullptr ? Value::text({}, &budget) : *otherwise;
 }
 
 Value end_of(const Value& value, bool last, Budget& budget) {
@@ -418,9 +444,11 @@ Value end_of(const Value& value, bool last, Budget& budget) {
 
 Value reversed(const Value& value, Budget& budget) {
   if (value.text() != nullptr) {
-    std::string text;
+    MarkedText text;
     const auto all = characters(*value.text(), budget);
-    for (auto character = all.rbegin(); character != all.rend(); ++character) text += *character;
+    for (auto character = all.rbegin(); character != all.rend(); ++character) {
+      text.append(value.marked()->slice(*character));
+    }
     return Value::text(std::move(text), &budget);
   }
   std::vector<Value> items = items_of(value, budget);
@@ -445,9 +473,9 @@ std::map<std::string_view, Filter> make_filters() {
        [](V v, A a, B b) {
          return Value::text(strip(to_text(v, b), a.find(0, "chars"), true, true, b), &b);
        }},
-      {"upper", text_filter([](const std::string& t, B b) { return map_ascii(t, to_upper, b); })},
-      {"lower", text_filter([](const std::string& t, B b) { return map_ascii(t, to_lower, b); })},
-      {"title", text_filter([](const std::string& t, B b) { return map_ascii(t, to_title, b); })},
+      {"upper", text_filter([](const MarkedText& t, B b) { return map_ascii(t, to_upper, b); })},
+      {"lower", text_filter([](const MarkedText& t, B b) { return map_ascii(t, to_lower, b); })},
+      {"title", text_filter([](const MarkedText& t, B b) { return map_ascii(t, to_title, b); })},
       {"capitalize", text_filter(capitalize)},
       {"replace", [](V v, A a, B b) { return Value::text(replace(to_text(v, b), a, b), &b); }},
       {"indent", [](V v, A a, B b) { return Value::text(indent(to_text(v, b), a, b), &b); }},
@@ -488,35 +516,35 @@ std::map<std::string_view, Filter> make_filters() {
 
 // Methods. -------------------------------------------------------------------------------------
 
-std::optional<Value> text_method(std::string_view name, const std::string& text, const Arguments& a,
-                                 Budget& b) {
-  const auto as_value = [&b](std::string t) { return Value::text(std::move(t), &b); };
-  if (name == "strip") return as_value(strip(text, a.find(0, "chars"), true, true, b));
-  if (name == "lstrip") return as_value(strip(text, a.find(0, "chars"), true, false, b));
-  if (name == "rstrip") return as_value(strip(text, a.find(0, "chars"), false, true, b));
-  if (name == "split") return split(text, a, false, b);
-  if (name == "rsplit") return split(text, a, true, b);
+std::optional<Value> text_method(std::string_view name, const MarkedText& marked,
+                                 const Arguments& a, Budget& b) {
+  const std::string& text = marked.text();
+  const auto as_value = [&b](MarkedText t) { return Value::text(std::move(t), &b); };
+  if (name == "strip") return as_value(strip(marked, a.find(0, "chars"), true, true, b));
+  if (name == "lstrip") return as_value(strip(marked, a.find(0, "chars"), true, false, b));
+  if (name == "rstrip") return as_value(strip(marked, a.find(0, "chars"), false, true, b));
+  if (name == "split") return split(marked, a, false, b);
+  if (name == "rsplit") return split(marked, a, true, b);
   if (name == "splitlines") {
-    std::string_view lines = text;
-    if (lines.ends_with('\n')) lines.remove_suffix(1);
+    const MarkedText lines = marked.slice(0, text.size() - (text.ends_with('\n') ? 1 : 0));
     return Value::list(split_at(lines, "\n", -1, false, b), b);
   }
   if (name == "startswith") return Value(text.starts_with(text_or(a.find(0, "prefix"), "")));
   if (name == "endswith") return Value(text.ends_with(text_or(a.find(0, "suffix"), "")));
-  if (name == "upper") return as_value(map_ascii(text, to_upper, b));
-  if (name == "lower") return as_value(map_ascii(text, to_lower, b));
-  if (name == "title") return as_value(map_ascii(text, to_title, b));
-  if (name == "capitalize") return as_value(capitalize(text, b));
-  if (name == "replace") return as_value(replace(text, a, b));
-  if (name == "format") return as_value(fill_in(text, a, b));
+  if (name == "upper") return as_value(map_ascii(marked, to_upper, b));
+  if (name == "lower") return as_value(map_ascii(marked, to_lower, b));
+  if (name == "title") return as_value(map_ascii(marked, to_title, b));
+  if (name == "capitalize") return as_value(capitalize(marked, b));
+  if (name == "replace") return as_value(replace(marked, a, b));
+  if (name == "format") return as_value(fill_in(marked, a, b));
   if (name == "find") {
     const std::size_t at = find_in(text, text_or(a.find(0, "sub"), ""));
     if (at == text.npos) return Value(std::int64_t{-1});
-    return Value(length(as_value(text.substr(0, at)), b));
+    return Value(length(as_value(marked.slice(0, at)), b));
   }
   if (name == "join") {
     if (a.values.empty()) fail("join() needs a list");
-    return join(a.values[0], {.values = {as_value(text)}, .named = {}}, b);
+    return join(a.values[0], {.values = {as_value(marked)}, .named = {}}, b);
   }
   if (name == "isdigit") return Value(!text.empty() && std::ranges::all_of(text, is_digit));
   return std::nullopt;
@@ -612,7 +640,7 @@ std::optional<Value> call_method(std::string_view name, const Value& value,
   budget.step();
   if (value.text() != nullptr) {
     budget.step(value.text()->size() / 64);
-    return text_method(name, *value.text(), arguments, budget);
+    return text_method(name, *value.marked(), arguments, budget);
   }
   if (value.dict() != nullptr) return dict_method(name, *value.dict(), arguments, budget);
   if (value.shared_list() != nullptr) {
@@ -644,7 +672,7 @@ Value get_item(const Value& value, const Value& index, Budget& budget) {
   const auto n = static_cast<std::int64_t>(all.size());
   const std::int64_t idx = to_int(index) < 0 ? to_int(index) + n : to_int(index);
   if (idx < 0 || idx >= n) return Value(Undefined{"a character beyond the end of a text"});
-  return Value::text(std::string(all[static_cast<std::size_t>(idx)]), &budget);
+  return Value::text(value.marked()->slice(all[static_cast<std::size_t>(idx)]), &budget);
 }
 
 Value get_attribute(const Value& value, std::string_view name, Budget& budget) {
@@ -697,8 +725,8 @@ Value get_slice(const Value& value, const Value* start, const Value* end, const 
     i += n_step;
   }
   if (value.text() == nullptr) return Value::list(std::move(taken), budget);
-  std::string text;
-  for (const Value& character : taken) text += *character.text();
+  MarkedText text;
+  for (const Value& character : taken) text.append(*character.marked());
   return Value::text(std::move(text), &budget);
 }
 

@@ -53,8 +53,8 @@ class Interpreter {
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
 
-  std::string run(const Block& block) {
-    std::string out;
+  MarkedText run(const Block& block) {
+    MarkedText out;
     execute(block, globals_, out);
     return out;
   }
@@ -77,17 +77,21 @@ class Interpreter {
     Interpreter& interpreter_;
   };
 
-  void write(std::string_view text, std::string& out) {
-    budget_.step(text.size() / 64);
-    if (out.size() + text.size() > kLimits.text_bytes_max) {
+  void check_room(const MarkedText& out, std::size_t n_bytes) {
+    budget_.step(n_bytes / 64);
+    if (out.size() + n_bytes > kLimits.text_bytes_max) {
       throw TemplateError{"the prompt becomes too long", true};
     }
-    out += text;
+  }
+  void write(const MarkedText& text, MarkedText& out) {
+    check_room(out, text.size());
+    budget_.step(text.client_ranges().size() / 4);
+    out.append(text);
   }
 
   // Statements. --------------------------------------------------------------------------------
 
-  Flow execute(const Block& block, Scope& scope, std::string& out) {
+  Flow execute(const Block& block, Scope& scope, MarkedText& out) {
     const Nesting nesting(*this);
     for (const Statement& statement : block) {
       budget_.step();
@@ -98,9 +102,12 @@ class Interpreter {
     return Flow::kNext;
   }
 
-  Flow execute(const Statement& statement, Scope& scope, std::string& out) {
+  Flow execute(const Statement& statement, Scope& scope, MarkedText& out) {
     switch (statement.kind) {
-      case Statement::Kind::kText: write(statement.text, out); break;
+      case Statement::Kind::kText:
+        check_room(out, statement.text.size());
+        out.append(statement.text, Origin::kTemplate);
+        break;
       case Statement::Kind::kOutput:
         write(to_text(evaluate(*statement.expression, scope), budget_), out);
         break;
@@ -128,8 +135,8 @@ class Interpreter {
     return Flow::kNext;
   }
 
-  std::string rendered(const Block& block, Scope& scope) {
-    std::string text;
+  MarkedText rendered(const Block& block, Scope& scope) {
+    MarkedText text;
     execute(block, scope, text);
     return text;
   }
@@ -143,7 +150,7 @@ class Interpreter {
     for (std::size_t i = 0; i < names.size(); ++i) scope.set(names[i], parts[i], budget_);
   }
 
-  void execute_for(const Statement& statement, Scope& scope, std::string& out) {
+  void execute_for(const Statement& statement, Scope& scope, MarkedText& out) {
     auto loop = std::make_shared<Loop>();
     const Value iterated = evaluate(*statement.expression, scope);
     for (Value& item : items_of(iterated, budget_)) {
@@ -197,7 +204,7 @@ class Interpreter {
     scope.set(statement.text, Value(static_cast<const Macro*>(&it->second)), budget_);
   }
 
-  void execute_call(const Statement& statement, Scope& scope, std::string& out) {
+  void execute_call(const Statement& statement, Scope& scope, MarkedText& out) {
     // A template may keep caller() for longer than the scope it was made in.
     const auto is_alive = std::make_shared<bool>(true);
     const Value caller(std::make_shared<const std::function<Value(const Arguments&)>>(
@@ -275,10 +282,10 @@ class Interpreter {
     if (callee.kind == Expression::Kind::kName && scope.find(callee.name, budget_) == nullptr) {
       if (callee.name == "namespace") return make_namespace(arguments);
       if (callee.name == "range") return make_range(arguments, budget_);
-      if (callee.name == "dict") return Value::dict(arguments.named, budget_);
+      if (callee.name == "dict") return Value::dict(arguments.named, Origin::kTemplate, budget_);
       if (callee.name == "raise_exception") {
         fail(arguments.values.empty() ? "raise_exception()"
-                                      : to_text(arguments.values[0], budget_));
+                                      : to_text(arguments.values[0], budget_).text());
       }
     }
     return call_value(evaluate(callee, scope), callee.name, arguments);
@@ -357,10 +364,13 @@ class Interpreter {
     std::vector<Dict::Item> items;
     std::map<std::string, std::size_t> places;
     bool has_integers = !expression.children.empty();
+    Origin key_origin = Origin::kTemplate;
     for (std::size_t i = 0; i + 1 < expression.children.size(); i += 2) {
       const Value key = evaluate(*expression.children[i], scope);
       has_integers = has_integers && key.as<std::int64_t>() != nullptr;
-      std::string name = to_text(key, budget_);
+      const MarkedText key_text = to_text(key, budget_);
+      if (key_text.origin() == Origin::kClient) key_origin = Origin::kClient;
+      std::string name = key_text.text();
       Value value = evaluate(*expression.children[i + 1], scope);
       const auto [place, is_new] = places.try_emplace(name, items.size());
       if (is_new) {
@@ -369,7 +379,7 @@ class Interpreter {
         items[place->second].second = std::move(value);
       }
     }
-    Value dict = Value::dict(std::move(items), budget_);
+    Value dict = Value::dict(std::move(items), key_origin, budget_);
     (*dict.as<std::shared_ptr<Dict>>())->has_integer_keys = has_integers;
     return dict;
   }
@@ -413,26 +423,29 @@ class Interpreter {
     if (symbol == "not in") return Value(!contains(right, left, budget_));
     if (symbol == "~") return concatenate(to_text(left, budget_), to_text(right, budget_));
     if (symbol == "+" && left.text() != nullptr) {
-      return concatenate(*left.text(), expect_text(right, "'+'"));
+      (void)expect_text(right, "'+'");
+      return concatenate(*left.marked(), *right.marked());
     }
     if (symbol == "+" && left.list() != nullptr && right.list() != nullptr) {
       std::vector<Value> items = items_of(left, budget_);
       for (Value& item : items_of(right, budget_)) items.push_back(std::move(item));
       return Value::list(std::move(items), budget_);
     }
-    if (symbol == "*" && left.text() != nullptr) return repeat(*left.text(), to_int(right));
+    if (symbol == "*" && left.text() != nullptr) return repeat(*left.marked(), to_int(right));
     return calculate(symbol, left, right);
   }
 
-  Value concatenate(const std::string& left, const std::string& right) {
+  Value concatenate(MarkedText left, const MarkedText& right) {
     const std::size_t n_bytes = left.size() + right.size();
     budget_.step(n_bytes / 64);
     budget_.take_bytes(n_bytes);  // before the memory is asked for
     budget_.return_bytes(n_bytes);
-    return Value::text(left + right, &budget_);
+    left.append(right);
+    return Value::text(std::move(left), &budget_);
   }
 
-  Value repeat(const std::string& text, std::int64_t n) {
+  Value repeat(const MarkedText& marked, std::int64_t n) {
+    const std::string& text = marked.text();
     std::string result;
     if (n > 0 && !text.empty()) {
       const std::size_t n_max = kLimits.text_bytes_max / text.size();
@@ -447,7 +460,7 @@ class Interpreter {
         result.append(result, 0, std::min(result.size(), n_bytes - result.size()));
       }
     }
-    return Value::text(std::move(result), &budget_);
+    return Value::text(MarkedText(std::move(result), marked.origin()), &budget_);
   }
 
   Value calculate(std::string_view symbol, const Value& left, const Value& right) {
@@ -505,8 +518,8 @@ class Interpreter {
 
 }  // namespace
 
-std::string render(const Block& block, std::vector<std::pair<std::string, Value>> globals,
-                   Budget& budget) {
+MarkedText render(const Block& block, std::vector<std::pair<std::string, Value>> globals,
+                  Budget& budget) {
   return Interpreter(std::move(globals), budget).run(block);
 }
 

@@ -413,7 +413,7 @@ class Parser {
       case Token::Kind::kString: {
         std::string text = token.text;
         while (now().kind == Token::Kind::kString) text += take().text;
-        return literal(Value::text(std::move(text), nullptr));
+        return literal(Value::text(MarkedText(std::move(text), Origin::kTemplate), nullptr));
       }
       case Token::Kind::kInteger: {
         std::int64_t number = 0;

@@ -53,37 +53,40 @@ class Writer {
   void write(const Value& value, int level) {
     budget_.step();
     if (const auto* boolean = value.as<bool>()) {
-      out_ += json_ != nullptr ? (*boolean ? "true" : "false") : (*boolean ? "True" : "False");
+      put(json_ != nullptr ? (*boolean ? "true" : "false") : (*boolean ? "True" : "False"));
     } else if (value.is_none()) {
-      out_ += json_ != nullptr ? "null" : "None";
+      put(json_ != nullptr ? "null" : "None");
     } else if (const auto* integer = value.as<std::int64_t>()) {
-      out_ += std::to_string(*integer);
+      put(std::to_string(*integer));
     } else if (const auto* number = value.as<double>()) {
-      out_ += float_text(*number);
-    } else if (const std::string* text = value.text()) {
+      put(float_text(*number));
+    } else if (const MarkedText* text = value.marked()) {
       write_text(*text);
     } else if (const auto* list = value.list()) {
       write_items(*list, "[", "]", level, [&](const Value& item) { write(item, level + 1); });
     } else if (value.dict() != nullptr) {
-      write_dict(value.dict()->items, level);
+      write_dict(*value.dict(), level);
     } else if (json_ != nullptr) {
       fail(format_text("a value of type {} has no JSON", value.type_name()));
     } else if (value.is_undefined()) {
-      out_ += "Undefined";
+      put("Undefined");
     } else {
-      out_ += format_text("<{}>", value.type_name());
+      put(format_text("<{}>", value.type_name()));
     }
   }
-  std::string take() { return std::move(out_); }
+  MarkedText take() { return std::move(out_); }
 
  private:
-  void write_dict(std::vector<Dict::Item> items, int level) {
+  void put(std::string_view text) { out_.append(text, Origin::kTemplate); }
+
+  void write_dict(const Dict& dict, int level) {
+    std::vector<Dict::Item> items = dict.items;
     if (json_ != nullptr && json_->sorted) {
       std::ranges::stable_sort(items, {}, &Dict::Item::first);
     }
     write_items(items, "{", "}", level, [&](const Dict::Item& item) {
-      write_text(item.first);
-      out_ += json_ != nullptr ? json_->key_separator : ": ";
+      write_text(MarkedText(item.first, dict.key_origin));
+      put(json_ != nullptr ? json_->key_separator : ": ");
       write(item.second, level + 1);
     });
   }
@@ -94,45 +97,54 @@ class Writer {
     const bool in_lines = json_ != nullptr && json_->indent >= 0 && !items.empty();
     const auto new_line = [&](int n) {
       if (!in_lines) return;
-      out_ += '\n';
-      out_.append(static_cast<std::size_t>(n) * static_cast<std::size_t>(json_->indent), ' ');
+      put("\n");
+      put(std::string(static_cast<std::size_t>(n) * static_cast<std::size_t>(json_->indent), ' '));
     };
-    out_ += open;
+    put(open);
     bool first = true;
     for (const auto& item : items) {
-      if (!first) out_ += in_lines ? "," : json_ != nullptr ? json_->item_separator : ", ";
+      if (!first) put(in_lines ? "," : json_ != nullptr ? json_->item_separator : ", ");
       first = false;
       new_line(level + 1);
       write_item(item);
       check_size();
     }
     new_line(level);
-    out_ += close;
+    put(close);
   }
 
-  void write_text(const std::string& text) {
-    budget_.step(text.size() / 16);
-    if (json_ != nullptr) {
-      std::string escaped;
-      append_json_string(text, escaped);
-      out_ += json_->ascii ? as_ascii(escaped) : escaped;
-      return;
-    }
-    const char quote = text.contains('\'') && !text.contains('"') ? '"' : '\'';
-    out_ += quote;
-    for (const char byte : text) {
-      if (byte == quote || byte == '\\') out_ += '\\';
-      out_ += byte == '\n'   ? "\\n"
-              : byte == '\t' ? "\\t"
-              : byte == '\r' ? "\\r"
-                             : std::string(1, byte);
-    }
-    out_ += quote;
+  void write_text(const MarkedText& marked) {
+    budget_.step(marked.size() / 16);
+    const std::string& text = marked.text();
+    const bool is_double = json_ != nullptr || (text.contains('\'') && !text.contains('"'));
+    put(is_double ? "\"" : "'");
+    marked.for_each_run([&](std::string_view run, Origin origin) {
+      out_.append(json_ != nullptr ? json_escaped(run) : python_escaped(run, is_double), origin);
+    });
+    put(is_double ? "\"" : "'");
   }
 
-  static std::string as_ascii(const std::string& json) {
-    const auto value = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
-    return value.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
+  [[nodiscard]] std::string json_escaped(std::string_view run) const {
+    std::string escaped;
+    append_json_escaped(run, escaped);
+    if (!json_->ascii) return escaped;
+    const auto value =
+        nlohmann::json::parse('"' + escaped + '"', nullptr, /*allow_exceptions=*/false);
+    const std::string quoted =
+        value.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
+    return value.is_string() ? quoted.substr(1, quoted.size() - 2) : quoted;
+  }
+
+  static std::string python_escaped(std::string_view run, bool is_double) {
+    std::string escaped;
+    for (const char byte : run) {
+      if (byte == (is_double ? '"' : '\'') || byte == '\\') escaped += '\\';
+      escaped += byte == '\n'   ? "\\n"
+                 : byte == '\t' ? "\\t"
+                 : byte == '\r' ? "\\r"
+                                : std::string(1, byte);
+    }
+    return escaped;
   }
 
   void check_size() const {
@@ -141,7 +153,7 @@ class Writer {
 
   const JsonStyle* json_;
   Budget& budget_;
-  std::string out_;
+  MarkedText out_;
 };
 
 }  // namespace
@@ -163,13 +175,14 @@ void Budget::take_bytes(std::size_t n) {
   n_bytes_ += n;
 }
 
-Text::Text(std::string value, Budget* owner) : text(std::move(value)), budget(owner) {
+Text::Text(MarkedText value, Budget* owner) : text(std::move(value)), budget(owner) {
   if (budget == nullptr) return;
   if (text.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
-  budget->take_bytes(sizeof(Text) + text.size());
+  budget->step(text.client_ranges().size() / 4);
+  budget->take_bytes(n_bytes());
 }
 Text::~Text() {
-  if (budget != nullptr) budget->return_bytes(sizeof(Text) + text.size());
+  if (budget != nullptr) budget->return_bytes(n_bytes());
 }
 
 List::List(std::vector<Value> values, Budget& owner) : items(std::move(values)), budget(owner) {
@@ -193,7 +206,8 @@ void List::remove(std::size_t idx) {
   budget.return_bytes(kItemBytes);
 }
 
-Dict::Dict(std::vector<Item> values, Budget& owner) : items(std::move(values)), budget(owner) {
+Dict::Dict(std::vector<Item> values, Origin origin, Budget& owner)
+    : items(std::move(values)), key_origin(origin), budget(owner) {
   std::size_t n_bytes = items.size() * kItemBytes;
   for (const auto& [key, item] : items) {
     depth = std::max(depth, checked_depth(item.depth() + 1));
@@ -214,7 +228,7 @@ const Value* Dict::find(std::string_view key) const {
 }
 
 Value Dict::key(const Item& item) const {
-  if (!has_integer_keys) return Value::text(item.first, &budget);
+  if (!has_integer_keys) return Value::text(MarkedText(item.first, key_origin), &budget);
   return Value(static_cast<std::int64_t>(std::strtoll(item.first.c_str(), nullptr, 10)));
 }
 
@@ -241,17 +255,19 @@ const Value* Arguments::find(std::size_t idx, std::string_view name) const {
   return it == named.end() ? nullptr : &it->second;
 }
 
-Value Value::text(std::string text, Budget* budget) {
+Value Value::text(MarkedText text, Budget* budget) {
   return Value(std::shared_ptr<const Text>(std::make_shared<Text>(std::move(text), budget)));
 }
 Value Value::list(std::vector<Value> items, Budget& budget) {
   return Value(std::make_shared<List>(std::move(items), budget));
 }
-Value Value::dict(std::vector<std::pair<std::string, Value>> items, Budget& budget) {
-  return Value(std::make_shared<Dict>(std::move(items), budget));
+Value Value::dict(std::vector<std::pair<std::string, Value>> items, Origin key_origin,
+                  Budget& budget) {
+  return Value(std::make_shared<Dict>(std::move(items), key_origin, budget));
 }
 
-Value Value::from_json(const nlohmann::ordered_json& json, Budget& budget, int depth) {
+Value Value::from_json(const nlohmann::ordered_json& json, Origin origin, Budget& budget,
+                       int depth) {
   checked_depth(depth);
   switch (json.type()) {
     case nlohmann::ordered_json::value_t::boolean: return Value(json.get<bool>());
@@ -260,18 +276,19 @@ Value Value::from_json(const nlohmann::ordered_json& json, Budget& budget, int d
       if (json.get<std::uint64_t>() <= INT64_MAX) return Value(json.get<std::int64_t>());
       return Value(json.get<double>());
     case nlohmann::ordered_json::value_t::number_float: return Value(json.get<double>());
-    case nlohmann::ordered_json::value_t::string: return text(json.get<std::string>(), &budget);
+    case nlohmann::ordered_json::value_t::string:
+      return text(MarkedText(json.get<std::string>(), origin), &budget);
     case nlohmann::ordered_json::value_t::array: {
       std::vector<Value> items;
-      for (const auto& item : json) items.push_back(from_json(item, budget, depth + 1));
+      for (const auto& item : json) items.push_back(from_json(item, origin, budget, depth + 1));
       return list(std::move(items), budget);
     }
     case nlohmann::ordered_json::value_t::object: {
       std::vector<Dict::Item> items;
       for (const auto& [key, item] : json.items()) {
-        items.emplace_back(key, from_json(item, budget, depth + 1));
+        items.emplace_back(key, from_json(item, origin, budget, depth + 1));
       }
-      return dict(std::move(items), budget);
+      return dict(std::move(items), origin, budget);
     }
     default: return Value(None{});
   }
@@ -280,9 +297,13 @@ Value Value::from_json(const nlohmann::ordered_json& json, Budget& budget, int d
 bool Value::is_number() const {
   return as<std::int64_t>() != nullptr || as<double>() != nullptr || as<bool>() != nullptr;
 }
-const std::string* Value::text() const {
+const MarkedText* Value::marked() const {
   const auto* text = as<std::shared_ptr<const Text>>();
   return text == nullptr ? nullptr : &(*text)->text;
+}
+const std::string* Value::text() const {
+  const MarkedText* text = marked();
+  return text == nullptr ? nullptr : &text->text();
 }
 const std::vector<Value>* Value::list() const {
   const auto* list = as<std::shared_ptr<List>>();
@@ -315,15 +336,15 @@ std::string_view Value::type_name() const {
   return kNames[variant_.index()];
 }
 
-std::string to_text(const Value& value, Budget& budget) {
-  if (value.text() != nullptr) return *value.text();
-  if (value.is_undefined()) return "";
+MarkedText to_text(const Value& value, Budget& budget) {
+  if (value.marked() != nullptr) return *value.marked();
+  if (value.is_undefined()) return {};
   Writer writer(nullptr, budget);
   writer.write(value, 0);
   return writer.take();
 }
 
-std::string to_json(const Value& value, const JsonStyle& style, Budget& budget) {
+MarkedText to_json(const Value& value, const JsonStyle& style, Budget& budget) {
   Writer writer(&style, budget);
   writer.write(value, 0);
   return writer.take();
@@ -404,7 +425,7 @@ std::vector<Value> items_of(const Value& value, Budget& budget) {
   } else if (value.text() != nullptr) {
     for (std::string_view rest = *value.text(); !rest.empty();) {
       budget.step();
-      items.push_back(Value::text(std::string(take_character(rest)), &budget));
+      items.push_back(Value::text(value.marked()->slice(take_character(rest)), &budget));
     }
   } else if (!value.is_undefined() && !value.is_none()) {  // some templates iterate over no tools
     fail(format_text("cannot iterate over {}", value.type_name()));

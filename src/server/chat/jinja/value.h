@@ -3,6 +3,8 @@
 // Texts, lists and dicts are shared and cost the Budget of their render as long as they live. Lists
 // and dicts are at most template_nesting_max deep, so that walking or destroying them cannot
 // overflow the stack; only a namespace may hold itself, and nothing walks through one.
+// Texts and keys know whether a client wrote them (marked_text.h); numbers do not, for a control
+// token takes more than digits.
 //
 // Threads: thread-compatible; the values of one render belong to one thread.
 // Errors:  TemplateError is thrown, within this folder and chat_template.cpp only: an expression is
@@ -21,6 +23,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "engine/sampling/marked_text.h"
 
 namespace slipstream::jinja {
 
@@ -95,10 +98,13 @@ class Value {
   Value() = default;
   template <typename T>
   explicit Value(T value) : variant_(std::move(value)) {}
-  static Value text(std::string text, Budget* budget);
+  static Value text(MarkedText text, Budget* budget);
   static Value list(std::vector<Value> items, Budget& budget);
-  static Value dict(std::vector<std::pair<std::string, Value>> items, Budget& budget);
-  static Value from_json(const nlohmann::ordered_json& json, Budget& budget, int depth = 0);
+  static Value dict(std::vector<std::pair<std::string, Value>> items, Origin key_origin,
+                    Budget& budget);
+  // `origin` is that of all its texts and keys.
+  static Value from_json(const nlohmann::ordered_json& json, Origin origin, Budget& budget,
+                         int depth = 0);
 
   template <typename T>
   [[nodiscard]] const T* as() const {
@@ -106,7 +112,8 @@ class Value {
   }
   [[nodiscard]] bool is_undefined() const { return as<Undefined>() != nullptr; }
   [[nodiscard]] bool is_none() const { return as<None>() != nullptr; }
-  [[nodiscard]] bool is_number() const;  // booleans too, as in Python
+  [[nodiscard]] bool is_number() const;            // booleans too, as in Python
+  [[nodiscard]] const MarkedText* marked() const;  // a text with its marks
   [[nodiscard]] const std::string* text() const;
   [[nodiscard]] const std::vector<Value>* list() const;
   [[nodiscard]] const Dict* dict() const;
@@ -123,12 +130,16 @@ class Value {
 };
 
 struct Text {
-  Text(std::string text, Budget* owner);
+  Text(MarkedText text, Budget* owner);
   ~Text();
   Text(const Text&) = delete;
   Text& operator=(const Text&) = delete;
 
-  const std::string text;
+  [[nodiscard]] std::size_t n_bytes() const {
+    return sizeof(Text) + text.size() + text.mark_bytes();
+  }
+
+  const MarkedText text;
   Budget* budget;  // null for a literal of the template, which costs no render
 };
 
@@ -148,7 +159,7 @@ struct List {
 
 struct Dict {
   using Item = std::pair<std::string, Value>;
-  Dict(std::vector<Item> values, Budget& owner);
+  Dict(std::vector<Item> values, Origin key_origin, Budget& owner);
   ~Dict();
   Dict(const Dict&) = delete;
   Dict& operator=(const Dict&) = delete;
@@ -156,6 +167,7 @@ struct Dict {
   [[nodiscard]] Value key(const Item& item) const;
 
   std::vector<Item> items;        // in order, each key once
+  Origin key_origin;              // the client's, if one of them is
   bool has_integer_keys = false;  // {1: "a"}: all of them, and they are given back as such
   Budget& budget;
   int depth = 1;
@@ -182,8 +194,8 @@ struct JsonStyle {
   std::string item_separator = ", ";
   std::string key_separator = ": ";
 };
-[[nodiscard]] std::string to_text(const Value& value, Budget& budget);
-[[nodiscard]] std::string to_json(const Value& value, const JsonStyle& style, Budget& budget);
+[[nodiscard]] MarkedText to_text(const Value& value, Budget& budget);
+[[nodiscard]] MarkedText to_json(const Value& value, const JsonStyle& style, Budget& budget);
 
 [[nodiscard]] bool equal(const Value& a, const Value& b, Budget& budget);
 // Of numbers or texts; fails for others.
