@@ -159,6 +159,13 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   serve
+      ->add_option("--threads-http", options.n_http_threads,
+                   "Threads that read requests: JSON, templates, schemas, tokens; as many as "
+                   "--queue wait for them, one more is refused with 503 (0: half as many as cores, "
+                   "at least 2)")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  serve
       ->add_option(
           "--embeddings", options.n_embedding_tokens_max,
           "Answer /v1/embeddings too, for texts of up to this many tokens; takes memory for "

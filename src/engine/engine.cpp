@@ -45,13 +45,21 @@ Engine::~Engine() {
   thread_.join();
 }
 
+Result<void> Engine::find_place() const {
+  if (n_requests_ < options_.n_requests_max) return {};
+  return fail(Code::kOverloaded, format_text("{} requests are waiting or running", n_requests_));
+}
+
+Result<void> Engine::check_room() const {
+  const MutexLock lock(mutex_);
+  return find_place();
+}
+
 Result<void> Engine::take_place() {
   const MutexLock lock(mutex_);
-  if (n_requests_ >= options_.n_requests_max) {
-    return fail(Code::kOverloaded, format_text("{} requests are waiting or running", n_requests_));
-  }
-  ++n_requests_;
-  return {};
+  const Result<void> place = find_place();
+  if (place) ++n_requests_;
+  return place;
 }
 
 void Engine::leave_place() {

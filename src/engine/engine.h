@@ -9,8 +9,8 @@
 //   (*engine)->submit(request, [](const Event& event) { ... });
 //
 // Threads: thread-safe. Listeners are called on the engine's thread. Destruction cancels what is
-// left. Errors:  start(): kUnsupported for a model without a vocabulary; as of
-//          disk_tier.h. submit(): kInvalidArgument, and kOverloaded when too many wait.
+// left. Errors: start(): kUnsupported for a model without a vocabulary; as of
+// disk_tier.h. submit(): kInvalidArgument, and kOverloaded when too many wait.
 #pragma once
 
 #include <condition_variable>
@@ -42,6 +42,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  // Whether submit() would find a place now: asked before a request is made ready for it.
+  [[nodiscard]] Result<void> check_room() const;
   [[nodiscard]] Result<RequestId> submit(GenerateRequest request, Listener listener);
   // The same for one of several requests whose sampling differs in nothing but the seed: the first
   // fills `shared`, and the others copy it.
@@ -59,6 +61,7 @@ class Engine {
          std::unique_ptr<DiskTier> tier);
   [[nodiscard]] Result<Runner::Job> prepare(GenerateRequest request,
                                             std::optional<Sampler>& shared) const;
+  [[nodiscard]] Result<void> find_place() const SLIP_TSA(requires_capability(mutex_));
   [[nodiscard]] Result<void> take_place();
   void leave_place();
   [[nodiscard]] RequestId post(Runner::Job job);

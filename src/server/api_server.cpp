@@ -21,7 +21,7 @@
 #include "server/routes/models.h"
 #include "server/routes/tokens.h"
 #include "server/routes/web_app.h"
-#include "server/sse.h"
+#include "server/worker_pool.h"
 
 namespace slipstream {
 
@@ -35,6 +35,7 @@ std::string error_body(int status, std::string_view message) {
 }
 
 constexpr std::string_view kOneModel = "/v1/models/";  // and its name
+constexpr std::size_t kModelNameBytesMax = 1024;
 
 BrowserGuardOptions guard_options(const ApiServerOptions& options) {
   BrowserGuardOptions guard = options.browsers;
@@ -56,13 +57,17 @@ BrowserGuardOptions guard_options(const ApiServerOptions& options) {
 class ApiServer::Impl {
  public:
   explicit Impl(const ApiServerOptions& options)
-      : options_(options), keys_(options.api_keys), guard_(guard_options(options)) {
+      : options_(options),
+        keys_(options.api_keys),
+        guard_(guard_options(options)),
+        workers_(options.n_workers, options.n_waiting_max) {
     metrics_.count_restarts(options.n_restarts);
   }
 
   ~Impl() {
     if (routes_) routes_->stop();  // handlers wait for what they asked of it
     if (http_) http_->stop();      // handlers use the models
+    workers_.join();
     routes_.reset();
     pool_.reset();  // their last events are for handlers that are no more
   }
@@ -239,41 +244,68 @@ class ApiServer::Impl {
     co_return ApiResult<void>();
   }
 
-  asio::awaitable<ApiResult<Json>> read_json(HttpExchange& exchange) const {
+  using Prepare = Prepared (*)(ServedModel&, HttpExchange&, const Json&, const Client&);
+  struct Asked {
+    std::string model_name;
+    ModelPool::Held model;                   // null: it has to be loaded first
+    std::unique_ptr<PreparedAnswer> answer;  // last: it uses the model
+  };
+
+  // On a worker, as far as it gets without waiting: JSON takes many times the memory of its text,
+  // and only as much of it as there are workers is ever there.
+  ApiResult<Asked> prepare(HttpExchange& exchange, const Client& client, Prepare route,
+                           ModelPool::Held model) const {
+    const ApiResult<Json> body = parse_json(exchange.request().body(), options_.http.limits);
+    if (!body) return std::unexpected(body.error());
+    JsonFields fields(*body);
+    std::string name = fields.text("model").value_or("");
+    if (fields.error()) return std::unexpected(*fields.error());
+    if (name.size() > kModelNameBytesMax) {
+      return std::unexpected(
+          ApiError{.status = 404,
+                   .message = format_text("No model has a name of {} bytes", name.size()),
+                   .param = "model",
+                   .code = "model_not_found"});
+    }
+    if (!model) model = models_.load()->find_loaded(name);
+    if (!model) return Asked{.model_name = std::move(name), .model = {}, .answer = {}};
+    Prepared answer = route(*model, exchange, *body, client);
+    if (!answer) return std::unexpected(answer.error());
+    return Asked{.model_name = {}, .model = std::move(model), .answer = std::move(*answer)};
+  }
+
+  Answer with_body(HttpExchange& exchange, const Client& client, Prepare route) {
+    const ApiResult<ModelPool*> models = open_models();
+    if (!models) co_return std::unexpected(models.error());
     if (const auto problem = co_await exchange.read_body()) {
       co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
     }
-    co_return parse_json(exchange.request().body(), options_.http.limits);
-  }
-
-  using BodyRoute = Answer (*)(ServedModel&, HttpExchange&, const Json&, const Client&);
-  Answer with_body(HttpExchange& exchange, const Client& client, BodyRoute route) {
-    const ApiResult<ModelPool*> models = open_models();
-    if (!models) co_return std::unexpected(models.error());
-    const ApiResult<Json> body = co_await read_json(exchange);
-    if (!body) co_return std::unexpected(body.error());
-    JsonFields fields(*body);
-    const std::string name = fields.text("model").value_or("");
-    if (fields.error()) co_return std::unexpected(*fields.error());
-    const ApiResult<ModelPool::Held> model = co_await (*models)->get(name, exchange);
-    if (!model) co_return std::unexpected(model.error());
-    co_return co_await route(**model, exchange, *body, client);
+    ApiResult<Asked> asked =
+        co_await workers_.run(exchange, [&] { return prepare(exchange, client, route, nullptr); });
+    if (asked && !asked->answer) {
+      const ApiResult<ModelPool::Held> model = co_await (*models)->get(asked->model_name, exchange);
+      if (!model) co_return std::unexpected(model.error());
+      asked = co_await workers_.go_on(exchange,
+                                      [&] { return prepare(exchange, client, route, *model); });
+    }
+    if (!asked) co_return std::unexpected(asked.error());
+    co_return co_await asked->answer->send(exchange, workers_);
   }
 
   Answer chat(HttpExchange& exchange, const Client& client) {
-    return with_body(exchange, client, answer_chat);
+    return with_body(exchange, client, prepare_chat);
   }
   Answer completions(HttpExchange& exchange, const Client& client) {
-    return with_body(exchange, client, answer_completion);
+    return with_body(exchange, client, prepare_completion);
   }
   Answer embeddings(HttpExchange& exchange, const Client& client) {
-    return with_body(exchange, client, answer_embeddings);
+    return with_body(exchange, client, prepare_embeddings);
   }
   Answer tokenize(HttpExchange& exchange, const Client& client) {
-    return with_body(exchange, client, answer_tokenize);
+    return with_body(exchange, client, prepare_tokenize);
   }
   Answer detokenize(HttpExchange& exchange, const Client& client) {
-    return with_body(exchange, client, answer_detokenize);
+    return with_body(exchange, client, prepare_detokenize);
   }
 
   Answer with_library(HttpExchange& exchange, Answer (LibraryRoutes::*route)(HttpExchange&)) {
@@ -285,7 +317,11 @@ class ApiServer::Impl {
                       Answer (LibraryRoutes::*route)(HttpExchange&, const Json&)) {
     if (const auto models = open_models(); !models) co_return std::unexpected(models.error());
     if (!routes_) co_return std::unexpected(no_library(exchange));
-    const ApiResult<Json> body = co_await read_json(exchange);
+    // A name or two: parsed here, because nothing that is longer is read.
+    if (const auto problem = co_await exchange.read_body(kLimits.http_free_body_bytes)) {
+      co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
+    }
+    const ApiResult<Json> body = parse_json(exchange.request().body(), options_.http.limits);
     if (!body) co_return std::unexpected(body.error());
     co_return co_await ((*routes_).*route)(exchange, *body);
   }
@@ -334,6 +370,7 @@ class ApiServer::Impl {
   std::unique_ptr<ModelPool> pool_;
   std::unique_ptr<LibraryRoutes> routes_;  // none: clients manage no models. Set before models_
   std::atomic<ModelPool*> models_ = nullptr;
+  WorkerPool workers_;
   std::unique_ptr<HttpServer> http_;
 };
 

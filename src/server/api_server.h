@@ -17,7 +17,9 @@ struct ApiServerOptions {
   HttpOptions http;
   std::vector<std::string> api_keys;  // none: everybody may ask
   BrowserGuardOptions browsers = {};
-  int n_restarts = 0;  // of the process, for /metrics
+  int n_restarts = 0;       // of the process, for /metrics
+  int n_workers = 2;        // threads that make of a body what the engine takes
+  int n_waiting_max = 256;  // requests that wait for them
 };
 
 class ApiServer {

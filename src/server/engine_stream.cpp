@@ -41,13 +41,21 @@ void EngineStream::stop(std::size_t request) {
   engine_.cancel(stopped.id);
 }
 
+// Not too many: other connections wait for this thread while they are written.
+std::vector<EngineStream::Item> EngineStream::take_items() {
+  constexpr std::size_t kItemsMax = 64;
+  std::vector<Item> items;
+  const MutexLock lock(mailbox_->mutex);
+  while (!mailbox_->items.empty() && items.size() < kItemsMax) {
+    items.push_back(std::move(mailbox_->items.front()));
+    mailbox_->items.pop_front();
+  }
+  return items;
+}
+
 boost::asio::awaitable<std::optional<std::vector<EngineStream::Item>>> EngineStream::next() {
   while (true) {
-    std::vector<Item> items;
-    {
-      const MutexLock lock(mailbox_->mutex);
-      items.swap(mailbox_->items);
-    }
+    std::vector<Item> items = take_items();
     for (Item& item : items) {
       std::optional<Ending>& ending = item.event.ending;
       const bool was_cancelled = ending && ending->reason == FinishReason::kCancelled;

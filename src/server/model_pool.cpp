@@ -72,6 +72,14 @@ std::string ModelPool::add(PooledModel model) {
   return name;
 }
 
+ModelPool::Held ModelPool::find_loaded(std::string_view name) {
+  const MutexLock lock(mutex_);
+  Entry* entry = find(name);
+  if (entry == nullptr || !entry->loaded) return nullptr;
+  entry->last_used = Clock::now();
+  return entry->loaded;
+}
+
 asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string asked,
                                                            HttpExchange& exchange) {
   const ApiResult<std::string> name = co_await resolve(std::move(asked));

@@ -55,6 +55,8 @@ class ModelPool {
   ModelPool& operator=(const ModelPool&) = delete;
 
   using Held = std::shared_ptr<ServedModel>;
+  // Null: it is not loaded, or there is none.
+  [[nodiscard]] Held find_loaded(std::string_view name);
   // Waits while it is loaded.
   boost::asio::awaitable<ApiResult<Held>> get(std::string name, HttpExchange& exchange);
   // Waits while it is destroyed, and for a moment until it is idle. One that is not loaded is none

@@ -62,6 +62,16 @@ class Bodies(unittest.TestCase):
         self.assertEqual(status, 400)
         self.assertIn("values", answer["error"]["message"])
 
+    def test_what_is_quoted_is_cut(self):
+        status, answer = self.server.post("/v1/chat/completions", {**CHAT, "model": "m" * (30 << 20)})
+        self.assertEqual(status, 404)
+        self.assertLess(len(answer["error"]["message"]), 5000)
+        status, answer = self.server.post("/v1/chat/completions", {**CHAT, "tool_choice": {
+            "type": "function", "function": {"name": "f" * (30 << 20)}},
+            "tools": [{"type": "function", "function": {"name": "g"}}]})
+        self.assertEqual(status, 400)
+        self.assertLess(len(answer["error"]["message"]), 5000)
+
     def test_head_has_no_body(self):
         connection = self.server.connection()
         for path in ("/health", "/v1/models", "/"):

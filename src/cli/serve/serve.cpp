@@ -1,5 +1,6 @@
 #include "cli/serve/serve.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include "base/service_manager.h"
 #include "cli/serve/models.h"
 #include "cli/serve/supervisor.h"
+#include "engine/model.h"
 #include "server/api_server.h"
 #include "server/http/crash_notice.h"
 #include "server/http/listener.h"
@@ -80,6 +82,9 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
   server_options.http.host = options.host;
   server_options.http.port = options.port;
   server_options.api_keys = options.api_keys;
+  server_options.n_workers =
+      options.n_http_threads > 0 ? options.n_http_threads : std::max(2, threads_to_use(0) / 2);
+  server_options.n_waiting_max = options.n_queue;
   server_options.browsers = {.hosts = options.hosts, .origins = options.origins};
   server_options.n_restarts = n_restarts_by_supervisor().value_or(0);
   server_options.http.listener = listener.release();

@@ -24,6 +24,7 @@ struct Options {
   int n_context = 0;  // 0: the default
   int n_parallel = 8;
   int n_queue = 256;
+  int n_http_threads = 0;          // that requests are worked on; 0: the default
   int n_embedding_tokens_max = 0;  // 0: no embeddings
   int n_threads = 0;
   std::string kv_disk;

@@ -31,8 +31,14 @@ int status_of(Code code) {
   return 500;
 }
 
+// Messages and fields quote what a client sent, and that may be megabytes of a name.
+std::string quotable(const std::string& text) {
+  constexpr std::size_t kBytesMax = 4096;
+  return text.size() <= kBytesMax ? text : text.substr(0, kBytesMax) + "...";
+}
+
 nlohmann::json text_or_null(const std::string& text) {
-  return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
+  return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(quotable(text));
 }
 
 }  // namespace
@@ -43,7 +49,7 @@ ApiError to_api_error(const Error& error) {
 
 std::string to_json(const ApiError& error) {
   const nlohmann::json json = {{"error",
-                                {{"message", error.message},
+                                {{"message", quotable(error.message)},
                                  {"type", type_of(error.status)},
                                  {"param", text_or_null(error.param)},
                                  {"code", text_or_null(error.code)}}}};

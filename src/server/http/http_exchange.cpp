@@ -44,21 +44,49 @@ std::string_view HttpExchange::path() const {
   return target.substr(0, target.find('?'));
 }
 
-asio::awaitable<std::optional<HttpProblem>> HttpExchange::read_body() {
-  if (input_.parser.is_done()) co_return std::nullopt;
-  if (boost::beast::iequals(request()[http::field::expect], "100-continue")) {
-    set_timeout();
-    const http::response<http::empty_body> go_on(http::status::continue_, 11);
-    const auto [error, n] = co_await http::async_write(stream_, go_on, kAwait);
-    if (!note(error, n)) co_return problem_of(error);
+// A client that waits for it before it sends.
+asio::awaitable<std::optional<HttpProblem>> HttpExchange::ask_for_body() {
+  if (!boost::beast::iequals(request()[http::field::expect], "100-continue")) {
+    co_return std::nullopt;
   }
-  stream_.expires_after(facts_.body_time_max);
-  const auto [error, n] = co_await http::async_read(stream_, input_.buffer, input_.parser, kAwait);
-  arrived_ = std::chrono::steady_clock::now();
-  if (!error) co_return std::nullopt;
-  HttpProblem problem = problem_of(error);
-  is_gone_ = is_gone_ || problem.status == 0;
-  co_return problem;
+  set_timeout();
+  const http::response<http::empty_body> go_on(http::status::continue_, 11);
+  const auto [error, n] = co_await http::async_write(stream_, go_on, kAwait);
+  if (!note(error, n)) co_return problem_of(error);
+  co_return std::nullopt;
+}
+
+asio::awaitable<std::optional<HttpProblem>> HttpExchange::read_body(std::size_t bytes_max) {
+  HttpParser& parser = input_.parser;
+  if (parser.is_done()) co_return std::nullopt;
+  if (parser.content_length().value_or(0) > bytes_max) {
+    co_return problem_of(http::make_error_code(http::error::body_limit));
+  }
+  if (auto problem = co_await ask_for_body()) co_return problem;
+  parser.eager(true);
+  stream_.expires_after(facts_.body_time_max);  // for all of it
+  while (!parser.is_done()) {
+    const auto [error, n] = co_await http::async_read_some(stream_, input_.buffer, parser, kAwait);
+    arrived_ = std::chrono::steady_clock::now();
+    const std::size_t n_bytes = parser.get().body().size();
+    if (error || n_bytes > bytes_max) {
+      HttpProblem problem = problem_of(error ? error : http::error::body_limit);
+      is_gone_ = is_gone_ || problem.status == 0;
+      co_return problem;
+    }
+    if (!co_await body_share_.grow_to(n_bytes, executor())) {
+      co_return HttpProblem{
+          .status = 503,
+          .message = "The server is reading as many large requests as it may: try again soon"};
+    }
+  }
+  body_share_.stop_growing();
+  co_return std::nullopt;
+}
+
+void HttpExchange::drop_body() {
+  input_.parser.get().body() = std::string();
+  body_share_.release();
 }
 
 template <typename Body>

@@ -15,12 +15,14 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "server/http/body_budget.h"
 #include "server/http/crash_notice.h"
 #include "server/http/signal.h"
 
@@ -52,6 +54,7 @@ class HttpExchange {
     std::chrono::seconds body_time_max;
     std::chrono::seconds write_time_max;
     std::size_t ahead_bytes_max;
+    BodyBudget& bodies;
   };
   // What the connection reads with: a parser that has the header, and the bytes behind it.
   struct Input {
@@ -62,7 +65,10 @@ class HttpExchange {
 
   // Without its body, until read_body().
   [[nodiscard]] const HttpRequest& request() const { return input_.parser.get(); }
-  boost::asio::awaitable<std::optional<HttpProblem>> read_body();
+  // One that is longer than this is a 413, one that finds no room beside those of others a 503.
+  boost::asio::awaitable<std::optional<HttpProblem>> read_body(std::size_t bytes_max = SIZE_MAX);
+  // It is not needed any more: others may have its room.
+  void drop_body();
   [[nodiscard]] std::string_view path() const;  // of the target, without a query
   [[nodiscard]] const std::string& id() const { return facts_.id; }
   // Whole: a client that sends slowly does not look like a server that answers slowly.
@@ -104,6 +110,7 @@ class HttpExchange {
 
  private:
   boost::asio::awaitable<void> watch();
+  boost::asio::awaitable<std::optional<HttpProblem>> ask_for_body();
   template <typename Body>
   boost::beast::http::response<Body> make_response(const HttpReply& reply) const;
   void set_timeout();
@@ -114,6 +121,7 @@ class HttpExchange {
   const Input input_;
   const Facts facts_;
   const CrashNotice notice_;
+  BodyBudget::Share body_share_{facts_.bodies};
   std::chrono::steady_clock::time_point arrived_ = std::chrono::steady_clock::now();
   std::vector<HttpHeader> headers_ = {};
   int status_ = 0;

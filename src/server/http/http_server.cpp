@@ -115,6 +115,7 @@ class HttpServer::Impl {
     return static_cast<int>(connections_.size());
   }
   [[nodiscard]] int n_exchanges() const { return n_exchanges_; }
+  [[nodiscard]] std::size_t n_body_bytes() const { return bodies_.n_taken(); }
 
  private:
   // What leaves a coroutine's completion, such as bad_alloc, ends nobody else's connection.
@@ -262,7 +263,8 @@ class HttpServer::Impl {
       return {.id = id,
               .body_time_max = server_.options_.body_time_max,
               .write_time_max = server_.options_.write_time_max,
-              .ahead_bytes_max = server_.options_.limits.http_ahead_bytes_max};
+              .ahead_bytes_max = server_.options_.limits.http_ahead_bytes_max,
+              .bodies = server_.bodies_};
     }
 
     Impl& server_;
@@ -338,6 +340,10 @@ class HttpServer::Impl {
   std::atomic<std::uint64_t> n_ids_ = 0;
   std::atomic<int> n_exchanges_ = 0;
   std::atomic<bool> is_draining_ = false;
+  BodyBudget bodies_{{.bytes_max = options_.limits.http_bodies_bytes_max,
+                      .body_bytes_max = options_.limits.http_body_bytes_max,
+                      .free_bytes = options_.limits.http_free_body_bytes,
+                      .wait_max = options_.body_wait_max}};
   asio::io_context io_;
   tcp::acceptor acceptor_{asio::make_strand(io_)};
   tcp::endpoint endpoint_;
@@ -372,5 +378,6 @@ std::string HttpServer::address() const {
 }
 int HttpServer::n_connections() const { return impl_->n_connections(); }
 int HttpServer::n_exchanges() const { return impl_->n_exchanges(); }
+std::size_t HttpServer::n_body_bytes() const { return impl_->n_body_bytes(); }
 
 }  // namespace slipstream

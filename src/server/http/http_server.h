@@ -2,8 +2,9 @@
 //
 // What a client can do to it is bounded (Limits, HttpOptions): sizes of header and body, the time
 // for each, for reading an answer and between two requests, what it sends before it is answered,
-// and the number of connections. A handler is asked when the header is there, and reads the body if
-// it wants it. What it throws is a 500 and a line in the log; one request never ends the process.
+// the number of connections, and what the bodies of all have together. A handler is asked when the
+// header is there, and reads the body if it wants it. What it throws is a 500 and a line in the
+// log; one request never ends the process.
 //
 // Threads: thread-safe. Errors: listen(): as of the address.
 #pragma once
@@ -29,8 +30,9 @@ struct HttpOptions {
   Limits limits = kLimits;
   std::chrono::seconds header_time_max{10};  // from its first byte
   std::chrono::seconds body_time_max{60};
-  std::chrono::seconds write_time_max{60};  // without progress
-  std::chrono::seconds idle_time_max{120};  // between two requests
+  std::chrono::milliseconds body_wait_max{5000};  // for room beside the bodies of others
+  std::chrono::seconds write_time_max{60};        // without progress
+  std::chrono::seconds idle_time_max{120};        // between two requests
 };
 
 class HttpServer {
@@ -58,7 +60,8 @@ class HttpServer {
   void stop();
 
   [[nodiscard]] int n_connections() const;
-  [[nodiscard]] int n_exchanges() const;  // requests being answered
+  [[nodiscard]] int n_exchanges() const;           // requests being answered
+  [[nodiscard]] std::size_t n_body_bytes() const;  // of them, but for what is free
 
  private:
   class Impl;

@@ -1,75 +1,20 @@
 #include "server/http/http_server.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/format.h"
-#include "base/unique_fd.h"
+#include "server/http/raw_client.h"
 
 namespace slipstream {
 namespace {
 
 namespace asio = boost::asio;
-using std::chrono::steady_clock;
-
-// A client that says exactly what it is told to.
-class RawClient {
- public:
-  explicit RawClient(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    const sockaddr_in address{.sin_family = AF_INET,
-                              .sin_port = htons(port),
-                              .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)},
-                              .sin_zero = {}};
-    const timeval patience{.tv_sec = 10, .tv_usec = 0};
-    ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    is_open_ =
-        ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-  }
-  [[nodiscard]] bool is_open() const { return is_open_; }
-  void send(std::string_view text) const {
-    (void)::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
-  }
-  // Until the server closes the connection, or the text ends with this.
-  [[nodiscard]] std::string read(std::string_view end = "\n\n\n") const {
-    std::string text;
-    char buffer[4096];
-    while (!text.ends_with(end)) {
-      const auto n = ::recv(fd_.get(), buffer, sizeof(buffer), 0);
-      if (n <= 0) break;
-      text.append(buffer, static_cast<std::size_t>(n));
-    }
-    return text;
-  }
-  void close() { fd_ = UniqueFd(); }
-
- private:
-  UniqueFd fd_;
-  bool is_open_ = false;
-};
-
-std::unique_ptr<HttpServer> serve(HttpServer::Handler handler) {
-  HttpOptions options;
-  options.port = 0;
-  auto server = HttpServer::listen(options, std::move(handler), [](int status, std::string_view) {
-    return std::to_string(status);
-  });
-  return server ? std::move(*server) : nullptr;
-}
-
-bool comes_true(const auto& condition) {
-  const auto end = steady_clock::now() + std::chrono::seconds(10);
-  while (!condition()) {
-    if (steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
 
 TEST(HttpServer, WhoIsRefusedIsToldBeforeTheBodyIsRead) {
   const auto server = serve([](HttpExchange& exchange) -> asio::awaitable<void> {
@@ -108,6 +53,95 @@ TEST(HttpServer, AHandlerThatWantsTheBodyReadsIt) {
                          kLimits.http_body_bytes_max + 1));
   const std::string answer = large.read();
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 413") && answer.contains("Connection: close")) << answer;
+}
+
+asio::awaitable<void> tell_length(HttpExchange& exchange) {
+  const auto problem = co_await exchange.read_body();
+  (void)co_await exchange.reply({.status = problem ? problem->status : 200,
+                                 .body = format_text("<{}>", exchange.request().body().size())});
+}
+
+std::string post_of(std::size_t n_bytes) {
+  return format_text("POST /x HTTP/1.1\r\nContent-Length: {}\r\n\r\n", n_bytes);
+}
+
+// Two bodies of a million bytes, one of which is kept for the one that was begun first.
+HttpOptions two_bodies() {
+  HttpOptions options;
+  options.limits.http_body_bytes_max = 1'000'000;
+  options.limits.http_bodies_bytes_max = 2'000'000;
+  options.limits.http_free_body_bytes = 1000;
+  return options;
+}
+
+TEST(HttpServer, BodiesTogetherAreBoundedAndShortOnesFree) {
+  HttpOptions options = two_bodies();
+  options.body_wait_max = std::chrono::milliseconds(300);
+  const auto server = serve(tell_length, options);
+  const RawClient slow(server->port());
+  slow.send(post_of(1'000'000) + std::string(501'000, 'x'));
+  ASSERT_TRUE(comes_true([&] { return server->n_body_bytes() == 500'000; })) << "what has arrived";
+
+  const RawClient late(server->port());
+  late.send(post_of(1'000'000) + std::string(1'000'000, 'x'));
+  const RawClient ordinary(server->port());
+  ordinary.send(post_of(1000) + std::string(1000, 'x'));
+  EXPECT_TRUE(ordinary.read("<1000>").starts_with("HTTP/1.1 200"));
+  EXPECT_TRUE(late.read(">").starts_with("HTTP/1.1 503"));
+  // In chunks nobody knows the length before.
+  const RawClient chunked(server->port());
+  chunked.send("POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nC3500\r\n" +
+               std::string(800'000, 'x') + "\r\n0\r\n\r\n");
+  EXPECT_TRUE(chunked.read(">").starts_with("HTTP/1.1 503"));
+  slow.send(std::string(499'000, 'x'));
+  EXPECT_TRUE(slow.read("<1000000>").starts_with("HTTP/1.1 200"));
+  EXPECT_TRUE(comes_true([&] { return server->n_body_bytes() == 0; })) << "all is given back";
+}
+
+TEST(HttpServer, ABodyWaitsForRoom) {
+  const auto server = serve(tell_length, two_bodies());
+  const RawClient slow(server->port());
+  slow.send(post_of(1'000'000) + std::string(501'000, 'x'));
+  ASSERT_TRUE(comes_true([&] { return server->n_body_bytes() == 500'000; }));
+  const RawClient late(server->port());
+  late.send(post_of(1'000'000) + std::string(1'000'000, 'x'));
+  ASSERT_TRUE(comes_true([&] { return server->n_body_bytes() > 900'000; }));
+  slow.send(std::string(499'000, 'x'));
+  EXPECT_TRUE(slow.read("<1000000>").starts_with("HTTP/1.1 200"));
+  EXPECT_TRUE(late.read("<1000000>").starts_with("HTTP/1.1 200"));
+}
+
+TEST(HttpServer, BodiesThatAreHalfThereDoNotWaitForEachOther) {
+  const auto server = serve(tell_length, two_bodies());
+  std::atomic<int> n_read = 0;
+  {
+    std::vector<std::jthread> clients;
+    for (int i = 0; i < 16; ++i) {
+      clients.emplace_back([&] {
+        const RawClient client(server->port());
+        client.send(post_of(1'000'000));
+        for (int piece = 0; piece < 10; ++piece) client.send(std::string(100'000, 'x'));
+        if (client.read("<1000000>").starts_with("HTTP/1.1 200")) ++n_read;
+      });
+    }
+  }
+  EXPECT_EQ(n_read, 16);
+}
+
+TEST(HttpServer, ARouteMayWantShorterBodies) {
+  const auto server = serve([](HttpExchange& exchange) -> asio::awaitable<void> {
+    const auto problem = co_await exchange.read_body(10);
+    (void)co_await exchange.reply({.status = problem ? problem->status : 200, .body = "!"});
+  });
+  for (const auto& [text, status] :
+       {std::pair(post_of(10) + "0123456789", "200"), std::pair(post_of(11), "413"),
+        std::pair(std::string("POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n"
+                              "01234567890\r\n0\r\n\r\n"),
+                  "413")}) {
+    const RawClient client(server->port());
+    client.send(text);
+    EXPECT_TRUE(client.read("!").contains(status)) << text;
+  }
 }
 
 TEST(HttpServer, HeadHasNoBodyAndOldClientsGetNoChunks) {

@@ -17,8 +17,6 @@
 
 namespace slipstream {
 
-namespace asio = boost::asio;
-
 namespace {
 
 // The log-probabilities of one token, as the chat API has them.
@@ -122,11 +120,11 @@ void note_silence(const Choice& choice, Json& json) {
 
 class Chat final : public GeneratedAnswer {
  public:
-  Chat(const ServedModel& model, const GenerationOptions& options,
+  Chat(ServedModel& model, HttpExchange& exchange, const GenerationOptions& options,
        const OutputParser::Options& parsing)
       : GeneratedAnswer(
             {.id_prefix = "chatcmpl", .whole = "chat.completion", .chunk = "chat.completion.chunk"},
-            model, options, static_cast<std::size_t>(options.n)) {
+            model, exchange, options, static_cast<std::size_t>(options.n)) {
     for (std::size_t i = 0; i < n_choices(); ++i) choices_.emplace_back(parsing);
   }
 
@@ -308,29 +306,33 @@ ApiResult<std::string> grammar_of_response(const ServedModel& model, const ChatR
 
 }  // namespace
 
-asio::awaitable<ApiResult<void>> answer_chat(ServedModel& model, HttpExchange& exchange,
-                                             const Json& body, const Client& client) {
+Prepared prepare_chat(ServedModel& model, HttpExchange& exchange, const Json& body,
+                      const Client& client) {
+  // Before anything is built for it; submit() asks again.
+  if (const Result<void> room = model.engine->check_room(); !room) {
+    return std::unexpected(to_api_error(room.error()));
+  }
   if (!model.chat_template) {
-    co_return refuse("model", "This model has no chat template: use /v1/completions");
+    return refuse("model", "This model has no chat template: use /v1/completions");
   }
   ApiResult<ChatRequest> request = read_chat_request(body);
-  if (!request) co_return std::unexpected(request.error());
+  if (!request) return std::unexpected(request.error());
   const ApiResult<MarkedText> rendered = render(model, *request);
-  if (!rendered) co_return std::unexpected(rendered.error());
+  if (!rendered) return std::unexpected(rendered.error());
   const std::string& prompt = rendered->text();
   const ApiResult<std::vector<Token>> tokens = to_tokens(model, *rendered);
-  if (!tokens) co_return std::unexpected(tokens.error());
+  if (!tokens) return std::unexpected(tokens.error());
   const ApiResult<int> n_tokens =
       tokens_to_generate("messages", tokens->size(), request->options, model.engine->n_context());
-  if (!n_tokens) co_return std::unexpected(n_tokens.error());
+  if (!n_tokens) return std::unexpected(n_tokens.error());
 
   if (request->tool_choice.kind != ToolChoice::Kind::kAuto) {
     ApiResult<std::string> grammar = grammar_of_calls(model, *request, prompt);
-    if (!grammar) co_return std::unexpected(grammar.error());
+    if (!grammar) return std::unexpected(grammar.error());
     request->options.sampling.grammar = std::move(*grammar);
   } else if (const std::optional<Json>& schema = request->response_schema; schema.has_value()) {
     ApiResult<std::string> grammar = grammar_of_response(model, *request, *schema, prompt);
-    if (!grammar) co_return std::unexpected(grammar.error());
+    if (!grammar) return std::unexpected(grammar.error());
     request->options.sampling.grammar = std::move(*grammar);
   }
   const ChatFormat& format = model.chat_template->format();
@@ -339,15 +341,14 @@ asio::awaitable<ApiResult<void>> answer_chat(ServedModel& model, HttpExchange& e
       .tools = ToolSet(request->tools),
       .starts_in_reasoning = opens_reasoning(prompt, format.reasoning),
       .ends_with_call = !request->tool_choice.allows_several};
-  Chat chat(model, request->options, parsing);
-  EngineStream stream(model, exchange);
-  for (int i = 0; i < chat.options().n; ++i) {
-    GenerateRequest generate = make_request(chat.options(), *tokens, *n_tokens, i, client);
+  auto chat = std::make_unique<Chat>(model, exchange, request->options, parsing);
+  for (int i = 0; i < chat->options().n; ++i) {
+    GenerateRequest generate = make_request(chat->options(), *tokens, *n_tokens, i, client);
     generate.shows_control_tokens = true;  // markup is made of them
-    const Result<void> submitted = stream.submit(std::move(generate));
-    if (!submitted) co_return std::unexpected(to_api_error(submitted.error()));
+    const Result<void> submitted = chat->stream().submit(std::move(generate));
+    if (!submitted) return std::unexpected(to_api_error(submitted.error()));
   }
-  co_return co_await chat.send(stream, exchange);
+  return chat;
 }
 
 }  // namespace slipstream

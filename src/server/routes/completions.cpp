@@ -8,8 +8,6 @@
 
 namespace slipstream {
 
-namespace asio = boost::asio;
-
 namespace {
 
 using Prompts = std::vector<std::vector<Token>>;
@@ -22,11 +20,13 @@ std::size_t length_of(std::string_view text) {
 
 class Completion final : public GeneratedAnswer {
  public:
-  Completion(const ServedModel& model, CompletionRequest request, Prompts prompts)
+  Completion(ServedModel& model, HttpExchange& exchange, const CompletionRequest& request,
+             Prompts prompts)
       : GeneratedAnswer(
             {.id_prefix = "cmpl", .whole = "text_completion", .chunk = "text_completion"}, model,
-            request.options, prompts.size() * static_cast<std::size_t>(request.options.n)),
-        request_(std::move(request)),
+            exchange, request.options,
+            prompts.size() * static_cast<std::size_t>(request.options.n)),
+        echoes_(request.echoes),
         prompts_(std::move(prompts)),
         collected_(n_choices()),
         progress_(n_choices()) {}
@@ -35,7 +35,7 @@ class Completion final : public GeneratedAnswer {
     return prompts_[idx / static_cast<std::size_t>(options().n)];
   }
   using GeneratedAnswer::n_choices;
-  [[nodiscard]] bool echoes() const { return request_.echoes; }
+  [[nodiscard]] bool echoes() const { return echoes_; }
 
  private:
   // How far a choice has come at the client.
@@ -61,7 +61,7 @@ class Completion final : public GeneratedAnswer {
 
   Json to_choice(std::size_t idx, const Event& event) {
     const bool has_begun = std::exchange(progress_[idx].has_begun, true);
-    const bool echoes_now = request_.echoes && !has_begun;
+    const bool echoes_now = echoes_ && !has_begun;
     return {{"index", idx},
             {"text", echoes_now ? prompt_text(idx) + event.text : event.text},
             {"logprobs", wants_logprobs() ? logprobs(idx, event, echoes_now) : Json()},
@@ -106,7 +106,7 @@ class Completion final : public GeneratedAnswer {
   }
   [[nodiscard]] std::string piece(Token token) const { return vocabulary().piece(token, true); }
 
-  const CompletionRequest request_;
+  const bool echoes_;
   const Prompts prompts_;
   std::vector<Event> collected_;
   std::vector<Progress> progress_;
@@ -114,32 +114,35 @@ class Completion final : public GeneratedAnswer {
 
 }  // namespace
 
-asio::awaitable<ApiResult<void>> answer_completion(ServedModel& model, HttpExchange& exchange,
-                                                   const Json& body, const Client& client) {
-  ApiResult<CompletionRequest> request = read_completion_request(body);
-  if (!request) co_return std::unexpected(request.error());
+Prepared prepare_completion(ServedModel& model, HttpExchange& exchange, const Json& body,
+                            const Client& client) {
+  // Before anything is built for it; submit() asks again.
+  if (const Result<void> room = model.engine->check_room(); !room) {
+    return std::unexpected(to_api_error(room.error()));
+  }
+  const ApiResult<CompletionRequest> request = read_completion_request(body);
+  if (!request) return std::unexpected(request.error());
   Prompts prompts;
   for (const Prompt& prompt : request->prompts) {
     ApiResult<std::vector<Token>> tokens =
         to_tokens(model.engine->vocabulary(), "prompt", prompt, model.engine->n_context());
-    if (!tokens) co_return std::unexpected(tokens.error());
+    if (!tokens) return std::unexpected(tokens.error());
     prompts.push_back(std::move(*tokens));
   }
-  Completion answer(model, std::move(*request), std::move(prompts));
-  const GenerationOptions& options = answer.options();
-  EngineStream stream(model, exchange);
-  for (std::size_t i = 0; i < answer.n_choices(); ++i) {
-    const std::vector<Token>& prompt = answer.prompt(i);
+  auto answer = std::make_unique<Completion>(model, exchange, *request, std::move(prompts));
+  const GenerationOptions& options = answer->options();
+  for (std::size_t i = 0; i < answer->n_choices(); ++i) {
+    const std::vector<Token>& prompt = answer->prompt(i);
     const ApiResult<int> n_tokens =
         tokens_to_generate("prompt", prompt.size(), options, model.engine->n_context());
-    if (!n_tokens) co_return std::unexpected(n_tokens.error());
+    if (!n_tokens) return std::unexpected(n_tokens.error());
     GenerateRequest generate =
         make_request(options, prompt, *n_tokens, static_cast<int>(i) % options.n, client);
-    generate.wants_prompt_logprobs = answer.echoes() && options.sampling.n_top_logprobs >= 0;
-    const Result<void> submitted = stream.submit(std::move(generate));
-    if (!submitted) co_return std::unexpected(to_api_error(submitted.error()));
+    generate.wants_prompt_logprobs = answer->echoes() && options.sampling.n_top_logprobs >= 0;
+    const Result<void> submitted = answer->stream().submit(std::move(generate));
+    if (!submitted) return std::unexpected(to_api_error(submitted.error()));
   }
-  co_return co_await answer.send(stream, exchange);
+  return answer;
 }
 
 }  // namespace slipstream

@@ -3,17 +3,15 @@
 // Threads: thread-safe. Errors: ApiErrors, as the reply or, where it has begun, as an event of it.
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
-
 #include "server/http/http_exchange.h"
 #include "server/routes/generation.h"
+#include "server/routes/prepared_answer.h"
 #include "server/served_model.h"
 
 namespace slipstream {
 
-// Fails before anything is sent; what fails later is sent.
-boost::asio::awaitable<ApiResult<void>> answer_completion(ServedModel& model,
-                                                          HttpExchange& exchange, const Json& body,
-                                                          const Client& client);
+// Given to the engine, or why not. On a worker.
+[[nodiscard]] Prepared prepare_completion(ServedModel& model, HttpExchange& exchange,
+                                          const Json& body, const Client& client);
 
 }  // namespace slipstream

@@ -40,40 +40,64 @@ ApiResult<std::vector<std::vector<Token>>> read_inputs(const ServedModel& model,
   return inputs;
 }
 
+class Embeddings final : public PreparedAnswer {
+ public:
+  Embeddings(ServedModel& model, bool as_base64, std::vector<std::vector<Token>> inputs)
+      : model_(model), as_base64_(as_base64), inputs_(std::move(inputs)) {}
+
+  asio::awaitable<ApiResult<void>> send(HttpExchange& exchange, WorkerPool& workers) override {
+    exchange.drop_body();
+    for (std::vector<Token>& input : inputs_) {
+      if (!exchange.is_client_there()) co_return ApiResult<void>();
+      n_tokens_ += input.size();
+      Result<std::vector<float>> vector = co_await model_.embeddings->embed(std::move(input));
+      if (!vector) {
+        ApiError error = to_api_error(vector.error());
+        error.param = "input";
+        co_return std::unexpected(std::move(error));
+      }
+      vectors_.push_back(std::move(*vector));
+    }
+    ApiResult<std::string> body = co_await workers.go_on(exchange, [this] { return to_text(); });
+    if (!body) co_return std::unexpected(body.error());
+    (void)co_await exchange.reply({.body = std::move(*body)});
+    co_return ApiResult<void>();
+  }
+
+ private:
+  [[nodiscard]] ApiResult<std::string> to_text() const {
+    Json data = Json::array();
+    for (const std::vector<float>& vector : vectors_) {
+      data.push_back({{"object", "embedding"},
+                      {"index", data.size()},
+                      {"embedding", as_base64_ ? Json(to_base64(std::as_bytes(std::span(vector))))
+                                               : Json(vector)}});
+    }
+    return dump({{"object", "list"},
+                 {"data", std::move(data)},
+                 {"model", model_.name},
+                 {"usage", {{"prompt_tokens", n_tokens_}, {"total_tokens", n_tokens_}}}});
+  }
+
+  ServedModel& model_;
+  const bool as_base64_;
+  std::vector<std::vector<Token>> inputs_;
+  std::vector<std::vector<float>> vectors_;
+  std::size_t n_tokens_ = 0;
+};
+
 }  // namespace
 
-asio::awaitable<ApiResult<void>> answer_embeddings(ServedModel& model, HttpExchange& exchange,
-                                                   const Json& body, const Client& /*client*/) {
+Prepared prepare_embeddings(ServedModel& model, HttpExchange& /*exchange*/, const Json& body,
+                            const Client& /*client*/) {
   if (!model.embeddings) {
-    co_return refuse("model", "This server makes no embeddings: start it with --embeddings");
+    return refuse("model", "This server makes no embeddings: start it with --embeddings");
   }
   const ApiResult<EmbeddingRequest> request = read_embedding_request(body);
-  if (!request) co_return std::unexpected(request.error());
+  if (!request) return std::unexpected(request.error());
   ApiResult<std::vector<std::vector<Token>>> inputs = read_inputs(model, *request);
-  if (!inputs) co_return std::unexpected(inputs.error());
-  Json data = Json::array();
-  std::size_t n_tokens = 0;
-  for (std::vector<Token>& input : *inputs) {
-    if (!exchange.is_client_there()) co_return ApiResult<void>();
-    n_tokens += input.size();
-    const Result<std::vector<float>> vector = co_await model.embeddings->embed(std::move(input));
-    if (!vector) {
-      ApiError error = to_api_error(vector.error());
-      error.param = "input";
-      co_return std::unexpected(std::move(error));
-    }
-    data.push_back(
-        {{"object", "embedding"},
-         {"index", data.size()},
-         {"embedding", request->as_base64 ? Json(to_base64(std::as_bytes(std::span(*vector))))
-                                          : Json(*vector)}});
-  }
-  (void)co_await exchange.reply(
-      {.body = dump({{"object", "list"},
-                     {"data", std::move(data)},
-                     {"model", model.name},
-                     {"usage", {{"prompt_tokens", n_tokens}, {"total_tokens", n_tokens}}}})});
-  co_return ApiResult<void>();
+  if (!inputs) return std::unexpected(inputs.error());
+  return std::make_unique<Embeddings>(model, request->as_base64, std::move(*inputs));
 }
 
 }  // namespace slipstream

@@ -3,16 +3,15 @@
 // Threads: thread-safe. Errors: ApiErrors.
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
-
 #include "server/http/http_exchange.h"
 #include "server/routes/generation.h"
+#include "server/routes/prepared_answer.h"
 #include "server/served_model.h"
 
 namespace slipstream {
 
-boost::asio::awaitable<ApiResult<void>> answer_embeddings(ServedModel& model,
-                                                          HttpExchange& exchange, const Json& body,
-                                                          const Client& client);
+// The tokens of its texts, or why it can have no embeddings. On a worker.
+[[nodiscard]] Prepared prepare_embeddings(ServedModel& model, HttpExchange& exchange,
+                                          const Json& body, const Client& client);
 
 }  // namespace slipstream

@@ -1,5 +1,6 @@
 #include "server/routes/generated_answer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/sse.h"
@@ -28,26 +29,26 @@ Json to_json(const Usage& usage) {
 
 }  // namespace
 
-GeneratedAnswer::GeneratedAnswer(const Names& names, const ServedModel& model,
+GeneratedAnswer::GeneratedAnswer(const Names& names, ServedModel& model, HttpExchange& exchange,
                                  GenerationOptions options, std::size_t n_choices)
     : names_(names),
       model_(model),
       options_(std::move(options)),
       n_choices_(n_choices),
       id_(new_id(names.id_prefix)),
-      created_(std::time(nullptr)) {}
+      created_(std::time(nullptr)),
+      stream_(model, exchange) {}
 
-asio::awaitable<ApiResult<void>> GeneratedAnswer::send(EngineStream& stream,
-                                                       HttpExchange& exchange) {
-  if (!options_.streams) co_return co_await send_whole(stream, exchange);
-  co_await send_events(stream, exchange);
-  co_return ApiResult<void>();
+asio::awaitable<ApiResult<void>> GeneratedAnswer::send(HttpExchange& exchange,
+                                                       WorkerPool& workers) {
+  exchange.drop_body();  // the engine has what it needs of it
+  return options_.streams ? send_events(exchange, workers) : send_whole(exchange, workers);
 }
 
-asio::awaitable<ApiResult<void>> GeneratedAnswer::send_whole(EngineStream& stream,
-                                                             HttpExchange& exchange) {
-  while (!stream.has_ended()) {
-    auto items = co_await stream.next();
+asio::awaitable<ApiResult<void>> GeneratedAnswer::send_whole(HttpExchange& exchange,
+                                                             WorkerPool& workers) {
+  while (!stream_.has_ended()) {
+    auto items = co_await stream_.next();
     if (!items) co_return ApiResult<void>();
     for (EngineStream::Item& item : *items) {
       if (const auto& ending = item.event.ending) {
@@ -55,41 +56,63 @@ asio::awaitable<ApiResult<void>> GeneratedAnswer::send_whole(EngineStream& strea
         count(item.request, ending->usage);
       }
       collect(item.request, std::move(item.event));
-      if (is_complete(item.request)) stream.stop(item.request);
+      if (is_complete(item.request)) stream_.stop(item.request);
     }
   }
+  const auto write = [this]() -> ApiResult<std::string> { return whole(); };
+  ApiResult<std::string> body =
+      wants_logprobs() ? co_await workers.go_on(exchange, write) : write();
+  if (!body) co_return std::unexpected(body.error());
+  (void)co_await exchange.reply({.body = std::move(*body)});
+  co_return ApiResult<void>();
+}
+
+std::string GeneratedAnswer::whole() {
   Json choices = Json::array();
   for (std::size_t i = 0; i < n_choices_; ++i) choices.push_back(choice(i));
   Json whole = body(names_.whole, std::move(choices));
   whole["usage"] = to_json(usage_);
-  (void)co_await exchange.reply({.body = dump(whole)});
+  return dump(whole);
+}
+
+asio::awaitable<ApiResult<void>> GeneratedAnswer::send_events(HttpExchange& exchange,
+                                                              WorkerPool& workers) {
+  if (!co_await exchange.begin_stream(event_stream_head())) co_return ApiResult<void>();
+  std::string first;
+  for (Json& choice : first_choices()) first += chunk(std::move(choice));
+  if (!co_await exchange.send(first)) co_return ApiResult<void>();
+  while (!stream_.has_ended()) {
+    auto items = co_await stream_.next();
+    if (!items) co_return ApiResult<void>();
+    const bool is_long = std::ranges::any_of(
+        *items, [](const auto& item) { return !item.event.prompt_logprobs.empty(); });
+    const auto write = [&]() -> ApiResult<std::string> { return events_of(std::move(*items)); };
+    const ApiResult<std::string> events =
+        is_long ? co_await workers.go_on(exchange, write) : write();
+    if (!events || !co_await exchange.send(*events)) co_return ApiResult<void>();
+  }
+  if (co_await exchange.send(last_events())) (void)co_await exchange.end_stream();
   co_return ApiResult<void>();
 }
 
-asio::awaitable<void> GeneratedAnswer::send_events(EngineStream& stream, HttpExchange& exchange) {
-  if (!co_await exchange.begin_stream(event_stream_head())) co_return;
+std::string GeneratedAnswer::last_events() const {
   std::string events;
-  for (Json& choice : first_choices()) events += chunk(std::move(choice));
-  if (!co_await exchange.send(events)) co_return;
-  while (!stream.has_ended()) {
-    auto items = co_await stream.next();
-    if (!items) co_return;
-    events.clear();
-    for (EngineStream::Item& item : *items) {
-      const std::size_t idx = item.request;
-      events += events_of(std::move(item));
-      if (is_complete(idx)) stream.stop(idx);
-    }
-    if (!co_await exchange.send(events)) co_return;
-  }
-  events.clear();
   if (options_.wants_usage_in_stream) {
     Json last = body(names_.chunk, Json::array());
     last["usage"] = to_json(usage_);
     events += event_of(dump(last));
   }
-  events += kEventsDone;
-  if (co_await exchange.send(events)) (void)co_await exchange.end_stream();
+  return events += kEventsDone;
+}
+
+std::string GeneratedAnswer::events_of(Items items) {
+  std::string events;
+  for (EngineStream::Item& item : items) {
+    const std::size_t idx = item.request;
+    events += events_of(std::move(item));
+    if (is_complete(idx)) stream_.stop(idx);
+  }
+  return events;
 }
 
 std::string GeneratedAnswer::events_of(EngineStream::Item item) {

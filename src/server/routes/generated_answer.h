@@ -3,8 +3,11 @@
 // An API says what an event of the engine is to its clients; how answers reach them, what they cost
 // and how they fail is the same for all and is here.
 //
-// Threads: on the handler's executor. Errors: send(): what the engine failed with, while there is
-// still an answer to give it in.
+// Events are written by the connection's own thread, so that a stream never waits for a worker.
+// Only log-probabilities of a whole text, which can be long, are left to one.
+//
+// Threads: as of PreparedAnswer. Errors: send(): what the engine failed with, while there is still
+// an answer to give it in.
 #pragma once
 
 #include <ctime>
@@ -14,20 +17,18 @@
 
 #include "server/engine_stream.h"
 #include "server/routes/generation.h"
+#include "server/routes/prepared_answer.h"
 #include "server/served_model.h"
 
 namespace slipstream {
 
-class GeneratedAnswer {
+class GeneratedAnswer : public PreparedAnswer {
  public:
-  virtual ~GeneratedAnswer() = default;
-  GeneratedAnswer(const GeneratedAnswer&) = delete;
-  GeneratedAnswer& operator=(const GeneratedAnswer&) = delete;
-
   [[nodiscard]] const GenerationOptions& options() const { return options_; }
+  // Given to the engine on the worker; what comes of them is sent.
+  [[nodiscard]] EngineStream& stream() { return stream_; }
 
-  // All that the stream gives, to the client.
-  boost::asio::awaitable<ApiResult<void>> send(EngineStream& stream, HttpExchange& exchange);
+  boost::asio::awaitable<ApiResult<void>> send(HttpExchange& exchange, WorkerPool& workers) final;
 
  protected:
   // What an API calls its answers.
@@ -37,8 +38,8 @@ class GeneratedAnswer {
     std::string_view chunk;
   };
   // Choices are numbered as the stream's requests are: `options.n` of them for each prompt.
-  GeneratedAnswer(const Names& names, const ServedModel& model, GenerationOptions options,
-                  std::size_t n_choices);
+  GeneratedAnswer(const Names& names, ServedModel& model, HttpExchange& exchange,
+                  GenerationOptions options, std::size_t n_choices);
 
   [[nodiscard]] const Vocabulary& vocabulary() const { return model_.engine->vocabulary(); }
   [[nodiscard]] std::size_t n_choices() const { return n_choices_; }
@@ -55,8 +56,12 @@ class GeneratedAnswer {
   // Whether a choice has all that it is to have, though the model would go on.
   [[nodiscard]] virtual bool is_complete(std::size_t /*idx*/) const { return false; }
 
-  boost::asio::awaitable<ApiResult<void>> send_whole(EngineStream& stream, HttpExchange& exchange);
-  boost::asio::awaitable<void> send_events(EngineStream& stream, HttpExchange& exchange);
+  using Items = std::vector<EngineStream::Item>;
+  boost::asio::awaitable<ApiResult<void>> send_whole(HttpExchange& exchange, WorkerPool& workers);
+  boost::asio::awaitable<ApiResult<void>> send_events(HttpExchange& exchange, WorkerPool& workers);
+  [[nodiscard]] std::string whole();
+  [[nodiscard]] std::string last_events() const;
+  [[nodiscard]] std::string events_of(Items items);
   [[nodiscard]] std::string events_of(EngineStream::Item item);
   [[nodiscard]] std::string chunk(Json choice) const;
   [[nodiscard]] Json body(std::string_view object, Json choices) const;
@@ -68,6 +73,7 @@ class GeneratedAnswer {
   const std::size_t n_choices_;
   const std::string id_;
   const std::time_t created_;
+  EngineStream stream_;
   Usage usage_;
 };
 

@@ -8,45 +8,42 @@
 
 namespace slipstream {
 
-namespace asio = boost::asio;
-
-asio::awaitable<ApiResult<void>> answer_tokenize(ServedModel& model, HttpExchange& exchange,
-                                                 const Json& body, const Client& /*client*/) {
+Prepared prepare_tokenize(ServedModel& model, HttpExchange& /*exchange*/, const Json& body,
+                          const Client& /*client*/) {
   JsonFields fields(body);
   const std::optional<std::string> text = fields.text("prompt");
   const bool add_special = fields.boolean("add_special_tokens").value_or(true);
   if (!text) fields.refuse("prompt", "'prompt' is required");
-  if (fields.error()) co_return std::unexpected(*fields.error());
+  if (fields.error()) return std::unexpected(*fields.error());
   const Result<std::vector<Token>> tokens =
       model.engine->vocabulary().tokenize(text.value_or(""), add_special, true);
-  if (!tokens) co_return refuse("prompt", tokens.error().message);
-  (void)co_await exchange.reply({.body = dump({{"tokens", *tokens},
-                                               {"count", tokens->size()},
-                                               {"max_model_len", model.engine->n_context()}})});
-  co_return ApiResult<void>();
+  if (!tokens) return refuse("prompt", tokens.error().message);
+  return std::make_unique<PreparedReply>(
+      HttpReply{.body = dump({{"tokens", *tokens},
+                              {"count", tokens->size()},
+                              {"max_model_len", model.engine->n_context()}})});
 }
 
-asio::awaitable<ApiResult<void>> answer_detokenize(ServedModel& model, HttpExchange& exchange,
-                                                   const Json& body, const Client& /*client*/) {
+Prepared prepare_detokenize(ServedModel& model, HttpExchange& /*exchange*/, const Json& body,
+                            const Client& /*client*/) {
   JsonFields fields(body);
   const Json* tokens = fields.array("tokens");
-  if (fields.error()) co_return std::unexpected(*fields.error());
-  if (tokens == nullptr) co_return refuse("tokens", "'tokens' is required");
+  if (fields.error()) return std::unexpected(*fields.error());
+  if (tokens == nullptr) return refuse("tokens", "'tokens' is required");
   const Vocabulary& vocabulary = model.engine->vocabulary();
   std::string text;
   for (const Json& token : *tokens) {
     const auto id = token.is_number_integer() ? token.get<std::int64_t>() : -1;
     if (id < 0 || id >= vocabulary.n_tokens()) {
-      co_return refuse("tokens", "'tokens' must be token ids of the model");
+      return refuse("tokens", "'tokens' must be token ids of the model");
     }
     text += vocabulary.piece(static_cast<Token>(id), true);
     if (text.size() > kLimits.text_bytes_max) {
-      co_return refuse("tokens", format_text("the text is longer than the {} bytes allowed",
-                                             kLimits.text_bytes_max));
+      return refuse("tokens", format_text("the text is longer than the {} bytes allowed",
+                                          kLimits.text_bytes_max));
     }
   }
-  (void)co_await exchange.reply({.body = dump({{"prompt", text}})});
-  co_return ApiResult<void>();
+  return std::make_unique<PreparedReply>(HttpReply{.body = dump({{"prompt", text}})});
 }
 
 }  // namespace slipstream

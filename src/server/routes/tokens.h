@@ -3,18 +3,17 @@
 // Threads: thread-safe. Errors: ApiErrors.
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
-
 #include "server/http/http_exchange.h"
 #include "server/routes/generation.h"
+#include "server/routes/prepared_answer.h"
 #include "server/served_model.h"
 
 namespace slipstream {
 
-boost::asio::awaitable<ApiResult<void>> answer_tokenize(ServedModel& model, HttpExchange& exchange,
-                                                        const Json& body, const Client& client);
-boost::asio::awaitable<ApiResult<void>> answer_detokenize(ServedModel& model,
-                                                          HttpExchange& exchange, const Json& body,
-                                                          const Client& client);
+// On a worker.
+[[nodiscard]] Prepared prepare_tokenize(ServedModel& model, HttpExchange& exchange,
+                                        const Json& body, const Client& client);
+[[nodiscard]] Prepared prepare_detokenize(ServedModel& model, HttpExchange& exchange,
+                                          const Json& body, const Client& client);
 
 }  // namespace slipstream
