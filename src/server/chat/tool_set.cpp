@@ -35,6 +35,7 @@ ParameterType type_of_schema(const Json& schema) {
 
 ToolSet::ToolSet(const nlohmann::ordered_json& tools) {
   if (!tools.is_array()) return;
+  Tools known;
   for (const Json& tool : tools) {
     const Json* function = member(tool, "function");
     const Json* name = function == nullptr ? nullptr : member(*function, "name");
@@ -47,13 +48,15 @@ ToolSet::ToolSet(const nlohmann::ordered_json& tools) {
         parameters.emplace(key, type_of_schema(value));
       }
     }
-    tools_.insert_or_assign(name->get<std::string>(), std::move(parameters));
+    known.insert_or_assign(name->get<std::string>(), std::move(parameters));
   }
+  tools_ = std::make_shared<const Tools>(std::move(known));
 }
 
 ParameterType ToolSet::type_of(std::string_view tool, std::string_view parameter) const {
-  const auto parameters = tools_.find(tool);
-  if (parameters == tools_.end()) return ParameterType::kUnknown;
+  if (!tools_) return ParameterType::kUnknown;
+  const auto parameters = tools_->find(tool);
+  if (parameters == tools_->end()) return ParameterType::kUnknown;
   const auto type = parameters->second.find(parameter);
   return type == parameters->second.end() ? ParameterType::kUnknown : type->second;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -26,13 +27,16 @@ class ToolSet {
   // `tools` as in a request: [{"type": "function", "function": {"name", "parameters"}}, ...]
   explicit ToolSet(const nlohmann::ordered_json& tools);
 
-  [[nodiscard]] bool empty() const { return tools_.empty(); }
-  [[nodiscard]] bool contains(std::string_view name) const { return tools_.contains(name); }
+  [[nodiscard]] bool empty() const { return !tools_ || tools_->empty(); }
+  [[nodiscard]] bool contains(std::string_view name) const {
+    return tools_ && tools_->contains(name);
+  }
   [[nodiscard]] ParameterType type_of(std::string_view tool, std::string_view parameter) const;
 
  private:
   using Parameters = std::map<std::string, ParameterType, std::less<>>;
-  std::map<std::string, Parameters, std::less<>> tools_;
+  using Tools = std::map<std::string, Parameters, std::less<>>;
+  std::shared_ptr<const Tools> tools_;  // by the parsers of all answers to one request
 };
 
 }  // namespace slipstream
