@@ -177,6 +177,11 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
                    "Only who has one of these keys may ask; may be given more than once")
       ->envname("SLIPSTREAM_API_KEY");
   serve
+      ->add_option("--keys", options.keys_file,
+                   "A file of keys, each with a name, a priority, and how many requests at a time "
+                   "and tokens per minute it may have; read again on SIGHUP")
+      ->type_name("FILE");
+  serve
       ->add_option("--allow-host", options.hosts,
                    "A name under which this server is reached, for requests' Host; * for all "
                    "(default: localhost; the machine's name and addresses, if others can reach "

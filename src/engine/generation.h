@@ -25,7 +25,8 @@ struct GenerateRequest {
   bool ignores_end = false;           // the model's own end of text does not end it
   bool shows_control_tokens = false;  // as text, where they are no end; for markup made of them
   bool wants_prompt_logprobs = false;
-  std::string client = {};  // clients share the machine alike
+  std::string client = {};  // clients take turns
+  int priority = 1;         // of the client: 2 has twice the turns of 1
   Salt salt = 0;            // a cached prefix is shared only under the same salt
 };
 

@@ -130,8 +130,8 @@ Result<void> Runner::add(Job job) {
 void Runner::enqueue(Active& active) {
   const GenerateRequest& request = active.job.request;
   const int n_prompt = active.usage.n_prompt;
-  const auto submitted =
-      submit(state_, active.job.id, request.client, n_prompt, request.n_tokens_max);
+  const auto submitted = submit(state_, active.job.id, request.client, n_prompt,
+                                request.n_tokens_max, request.priority);
   SLIP_CHECK(submitted.has_value(), "a request of a size that was checked is refused");
   // The last token of a prompt is always computed, so that a state after it would be of no use to
   // the same prompt.

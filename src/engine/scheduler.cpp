@@ -1,7 +1,8 @@
 #include "engine/scheduler.h"
 
 #include <algorithm>
-#include <set>
+#include <functional>
+#include <ranges>
 #include <string_view>
 
 #include "base/check.h"
@@ -24,13 +25,21 @@ double cost(int n_prompt, int n_tokens_max) {
   return n_prompt + kCostOfGenerated * std::min(n_tokens_max, kGeneratedGuess);
 }
 
-// Among how many the machine is shared. No more than can run at a time: with thousands of clients
-// the clock would all but stand still, and newcomers would go before everybody who waits.
-double n_sharing(const SchedulerState& state) {
-  std::set<std::string_view> clients;
-  for (const Sequence& sequence : state.sequences) clients.insert(sequence.client);
-  return std::min(static_cast<double>(clients.size()),
-                  static_cast<double>(state.limits.n_sequences_max));
+// Among how many the machine is shared, each counted as often as its priority says. No more than
+// can run at a time: with thousands of clients the clock would all but stand still, and newcomers
+// would go before everybody who waits.
+double n_shares(const SchedulerState& state) {
+  std::map<std::string_view, int> priority_of_client;
+  for (const Sequence& sequence : state.sequences) {
+    priority_of_client[sequence.client] = sequence.priority;
+  }
+  std::vector<int> priorities;
+  for (const auto& [client, priority] : priority_of_client) priorities.push_back(priority);
+  std::ranges::sort(priorities, std::greater());
+  const auto n_max = static_cast<std::size_t>(state.limits.n_sequences_max);
+  double n = 0;
+  for (const int priority : priorities | std::views::take(n_max)) n += priority;
+  return n;
 }
 
 class Planner {
@@ -206,17 +215,19 @@ Result<void> check_size(int n_cells, std::size_t n_prompt, int n_tokens_max) {
 }
 
 Result<void> submit(SchedulerState& state, RequestId id, std::string client, int n_prompt,
-                    int n_tokens_max) {
+                    int n_tokens_max, int priority) {
   const auto fits = check_size(state.limits.n_cells,
                                static_cast<std::size_t>(std::max(n_prompt, 0)), n_tokens_max);
   if (!fits) return fits;
   SLIP_CHECK(state.find(id) == nullptr, "a request id is used twice");
+  SLIP_CHECK(priority > 0, "a client without turns");
   double& turn_of_client = state.turn_of_client[client];
   // A client that has been away has saved nothing up.
   const double turn = std::max(turn_of_client, state.turn);
-  turn_of_client = turn + cost(n_prompt, n_tokens_max);
+  turn_of_client = turn + cost(n_prompt, n_tokens_max) / priority;
   state.sequences.push_back({.id = id,
                              .client = std::move(client),
+                             .priority = priority,
                              .turn = turn,
                              .n_prompt = n_prompt,
                              .n_tokens_max = n_tokens_max});
@@ -237,7 +248,7 @@ void commit(SchedulerState& state, const Step& step, std::span<const RequestId> 
     Sequence& sequence = *state.find(id);
     sequence.admission_no = ++state.n_admissions;
     sequence.n_computed = std::min(sequence.n_cached, sequence.n_tokens() - 1);
-    state.turn += cost(sequence.n_prompt, sequence.n_tokens_max) / n_sharing(state);
+    state.turn += cost(sequence.n_prompt, sequence.n_tokens_max) / n_shares(state);
   }
   for (const Work& work : step.work) {
     Sequence& sequence = *state.find(work.id);

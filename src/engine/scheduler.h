@@ -13,7 +13,10 @@
 //     the batch, at most supply.n_prefill_tokens_max beside others that generate: half of it the
 //     sequence admitted first, half the one with the least left, so that neither a long prompt nor
 //     many short ones hold up the rest
-//   - clients take turns (fair queueing): a client that asks for much waits for itself
+//   - clients take turns (weighted fair queueing): a client that asks for much waits for itself,
+//   and
+//     one of priority 2 has twice the turns of one of priority 1. Where more clients wait than can
+//     run at a time, the order of arrival counts for more, so that newcomers are not kept out
 //   - a request that does not fit yet holds back those behind it: small ones could otherwise keep a
 //     large one out for ever
 //   - when cells run out, the sequence admitted last goes back to waiting, with all its tokens. The
@@ -52,7 +55,8 @@ struct Supply {
 struct Sequence {
   RequestId id = 0;
   std::string client;
-  double turn = 0;  // lower ones are admitted first; given by submit()
+  int priority = 1;  // of the client: 2 has twice the turns of 1
+  double turn = 0;   // lower ones are admitted first; given by submit()
   int n_prompt = 0;
   int n_tokens_max = 0;  // to generate
   int n_generated = 0;
@@ -111,7 +115,7 @@ struct SchedulerState {
 [[nodiscard]] Result<void> check_size(int n_cells, std::size_t n_prompt, int n_tokens_max);
 
 [[nodiscard]] Result<void> submit(SchedulerState& state, RequestId id, std::string client,
-                                  int n_prompt, int n_tokens_max);
+                                  int n_prompt, int n_tokens_max, int priority = 1);
 
 [[nodiscard]] Step plan(const SchedulerState& state, const Supply& supply);
 

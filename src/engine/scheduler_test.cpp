@@ -47,8 +47,8 @@ std::vector<RequestId> ids_of(const std::vector<Work>& work) {
 }
 
 void must_submit(SchedulerState& state, RequestId id, const std::string& client, int n_prompt,
-                 int n_tokens_max) {
-  ASSERT_TRUE(submit(state, id, client, n_prompt, n_tokens_max).has_value());
+                 int n_tokens_max, int priority = 1) {
+  ASSERT_TRUE(submit(state, id, client, n_prompt, n_tokens_max, priority).has_value());
 }
 
 SchedulerState with_cells(int n_cells, int n_sequences_max = 8, int n_step_tokens_max = 64) {
@@ -140,6 +140,56 @@ TEST(Scheduler, ClientsTakeTurns) {
     for (const RequestId id : run(state).admitted) order.push_back(id);
   }
   EXPECT_EQ(order, (std::vector<RequestId>{1, 6, 2, 3, 4, 5}));
+}
+
+// Of the first requests that are admitted, those of each client. All ask all the time.
+std::map<std::string, int> admissions(const std::map<std::string, int>& priority_of_client,
+                                      int n_sequences_max) {
+  SchedulerState state = with_cells(10'000, n_sequences_max);
+  RequestId last_id = 0;
+  std::map<RequestId, std::string> client_of;
+  const auto ask = [&](const std::string& client) {
+    client_of[++last_id] = client;
+    must_submit(state, last_id, client, 10, 1, priority_of_client.at(client));
+  };
+  for (int i = 0; i < 20; ++i) {
+    for (const auto& [client, priority] : priority_of_client) ask(client);
+  }
+  std::map<std::string, int> n_admitted;
+  for (int n = 0; n < 600;) {
+    for (const RequestId id : run(state).admitted) {
+      ++n_admitted[client_of[id]];
+      ask(client_of[id]);
+      ++n;
+    }
+  }
+  return n_admitted;
+}
+
+TEST(Scheduler, PriorityWeighsTheTurns) {
+  for (const int n_sequences_max : {3, 8}) {  // no fewer than there are clients
+    const auto two = admissions({{"a", 1}, {"b", 2}}, n_sequences_max);
+    EXPECT_NEAR(two.at("b"), 400, 4) << n_sequences_max;
+    const auto three = admissions({{"a", 1}, {"b", 2}, {"c", 3}}, n_sequences_max);
+    EXPECT_NEAR(three.at("a"), 100, 4) << n_sequences_max;
+    EXPECT_NEAR(three.at("c"), 300, 4) << n_sequences_max;
+    const auto equal = admissions({{"a", 5}, {"b", 5}}, n_sequences_max);
+    EXPECT_NEAR(equal.at("a"), 300, 4) << n_sequences_max;
+  }
+}
+
+TEST(Scheduler, OneOfHighPriorityThatComesLateSavedNothingUp) {
+  SchedulerState state = with_cells(10'000, 1);
+  for (RequestId id = 1; id <= 20; ++id) must_submit(state, id, "a", 10, 1);
+  for (int i = 0; i < 10; ++i) run(state);  // half of them
+  for (RequestId id = 21; id <= 30; ++id) must_submit(state, id, "late", 10, 1, 2);
+  std::vector<RequestId> order;
+  while (order.size() < 9) {
+    for (const RequestId id : run(state).admitted) order.push_back(id);
+  }
+  EXPECT_NEAR(
+      static_cast<double>(std::ranges::count_if(order, [](RequestId id) { return id > 20; })), 6,
+      1);
 }
 
 TEST(Scheduler, WhatDoesNotFitYetHoldsBackWhatComesAfterIt) {
@@ -322,8 +372,9 @@ RC_GTEST_PROP(SchedulerProperty, AStreamOfNewClientsKeepsNobodyOut, ()) {
   must_submit(state, 1, "patient", *rc::gen::inRange(1, 150), 10);
   must_submit(state, 2, "patient", *rc::gen::inRange(1, 150), 10);
   const int n_prompt = *rc::gen::inRange(1, 100);
+  const int priority = *rc::gen::inRange(1, 10);
   for (RequestId id = 3; id < 2000 && state.find(2) != nullptr; ++id) {
-    must_submit(state, id, "client " + std::to_string(id), n_prompt, 5);
+    must_submit(state, id, "client " + std::to_string(id), n_prompt, 5, priority);
     run(state);
   }
   const bool is_done = state.find(2) == nullptr;

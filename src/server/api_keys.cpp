@@ -1,56 +1,82 @@
 #include "server/api_keys.h"
 
-#include <boost/hash2/sha2.hpp>
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/format.h"
 
 namespace slipstream {
 namespace {
 
-// Of the same length whatever is compared: digests, not keys.
-auto digest_of(std::string_view text) {
-  boost::hash2::sha2_256 hash;
-  hash.update(text.data(), text.size());
-  return hash.result();
-}
-
-bool are_equal(std::string_view a, std::string_view b) {
-  const auto digest_a = digest_of(a);
-  const auto digest_b = digest_of(b);
+bool are_equal(const KeyDigest& a, const KeyDigest& b) {
   unsigned difference = 0;
-  for (std::size_t i = 0; i < digest_a.size(); ++i) {
-    difference |= static_cast<unsigned>(digest_a[i] ^ digest_b[i]);
-  }
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
   return difference == 0;
 }
 
 }  // namespace
 
+ApiKeys::ApiKeys(const std::vector<std::string>& keys, Metrics& metrics) : metrics_(metrics) {
+  for (const std::string& key : keys) {
+    fixed_.push_back(make_entry(
+        {.name = format_text("key {}", fixed_.size() + 1), .digest = digest_of_key(key)}));
+  }
+  const MutexLock lock(mutex_);
+  if (!fixed_.empty()) entries_ = std::make_shared<const Entries>(fixed_);
+}
+
+ApiKeys::Entry ApiKeys::make_entry(const ClientKey& key) const {
+  Entry entry{.digest = key.digest,
+              .client = {.name = key.name,
+                         .priority = key.priority,
+                         .account = std::make_shared<ClientAccount>(key.name, key.limits,
+                                                                    metrics_.client(key.name))}};
+  std::memcpy(&entry.client.salt, key.digest.data(), sizeof(entry.client.salt));
+  return entry;
+}
+
+void ApiKeys::set_file_keys(const std::vector<ClientKey>& keys) {
+  const std::shared_ptr<const Entries> before = entries();
+  Entries all = fixed_;
+  for (const ClientKey& key : keys) {
+    Entry entry = make_entry(key);
+    if (before) {
+      const auto old =
+          std::ranges::find(*before, key.name, [](const Entry& e) { return e.client.name; });
+      if (old != before->end()) {
+        entry.client.account = old->client.account;
+        entry.client.account->set_limits(key.limits);
+      }
+    }
+    all.push_back(std::move(entry));
+  }
+  const MutexLock lock(mutex_);
+  entries_ = std::make_shared<const Entries>(std::move(all));
+}
+
+std::shared_ptr<const ApiKeys::Entries> ApiKeys::entries() const {
+  const MutexLock lock(mutex_);
+  return entries_;
+}
+
 ApiResult<Client> ApiKeys::check(std::string_view authorization) const {
-  if (keys_.empty()) return Client{};
+  const std::shared_ptr<const Entries> keys = entries();
+  if (!keys) return Client{};
   constexpr std::string_view kScheme = "Bearer ";
   const std::string_view given =
       authorization.starts_with(kScheme) ? authorization.substr(kScheme.size()) : "";
-  const std::string* found = nullptr;
-  std::size_t number = 0;
-  for (std::size_t i = 0; i < keys_.size(); ++i) {  // all of them, whichever it is
-    if (are_equal(keys_[i], given)) {
-      found = &keys_[i];
-      number = i;
-    }
+  const KeyDigest digest = digest_of_key(given);
+  const Client* found = nullptr;
+  for (const Entry& entry : *keys) {  // all of them, whichever it is
+    if (are_equal(entry.digest, digest)) found = &entry.client;
   }
-  if (found == nullptr) {
-    return std::unexpected(
-        ApiError{.status = 401,
-                 .message = given.empty() ? "An API key is needed: Authorization: Bearer KEY"
-                                          : "This API key is not known",
-                 .code = "invalid_api_key"});
-  }
-  Client client{.name = format_text("key {}", number + 1)};
-  const auto digest = digest_of(*found);
-  std::memcpy(&client.salt, digest.data(), sizeof(client.salt));
-  return client;
+  if (found != nullptr) return *found;
+  return std::unexpected(ApiError{.status = 401,
+                                  .message = given.empty()
+                                                 ? "An API key is needed: Authorization: Bearer KEY"
+                                                 : "This API key is not known",
+                                  .code = "invalid_api_key"});
 }
 
 }  // namespace slipstream

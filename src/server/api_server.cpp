@@ -43,7 +43,8 @@ BrowserGuardOptions guard_options(const ApiServerOptions& options) {
   const asio::ip::address address = asio::ip::make_address(options.http.host, error);
   guard.is_local = !error && address.is_loopback();
   if (guard.is_local) return guard;
-  guard.answers_to_all = !options.api_keys.empty() && guard.hosts.empty();
+  const bool has_keys = !options.api_keys.empty() || !options.keys_file.empty();
+  guard.answers_to_all = has_keys && guard.hosts.empty();
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0') {
     guard.hosts.emplace_back(name.data());
@@ -58,7 +59,7 @@ class ApiServer::Impl {
  public:
   explicit Impl(const ApiServerOptions& options)
       : options_(options),
-        keys_(options.api_keys),
+        keys_(options.api_keys, metrics_),
         guard_(guard_options(options)),
         workers_(options.n_workers, options.n_waiting_max) {
     metrics_.count_restarts(options.n_restarts);
@@ -70,6 +71,14 @@ class ApiServer::Impl {
     workers_.join();
     routes_.reset();
     pool_.reset();  // their last events are for handlers that are no more
+  }
+
+  Result<int> reload_keys() {
+    if (options_.keys_file.empty()) return 0;
+    const Result<std::vector<ClientKey>> keys = read_keys_file(options_.keys_file);
+    if (!keys) return std::unexpected(keys.error());
+    keys_.set_file_keys(*keys);
+    return static_cast<int>(keys->size());
   }
 
   Result<void> start() {
@@ -137,7 +146,7 @@ class ApiServer::Impl {
       HttpReply reply{.status = answered.error().status,
                       .body = slipstream::to_json(answered.error())};
       if (reply.status == 429 || reply.status == 503) {
-        reply.headers.emplace_back("Retry-After", "1");
+        reply.headers.emplace_back("Retry-After", std::to_string(answered.error().retry_after_s));
       }
       (void)co_await exchange.reply(std::move(reply));
     }
@@ -176,7 +185,14 @@ class ApiServer::Impl {
     if (method_of(request) != route->method) {
       co_return std::unexpected(wrong_method(path, route->method));
     }
-    co_return co_await (this->*route->answer)(exchange, client.value_or(Client{}));
+    if (!client) co_return co_await (this->*route->answer)(exchange, Client{});
+    exchange.set_client(client->name);
+    if (!client->account || route->method != http::verb::post) {
+      co_return co_await (this->*route->answer)(exchange, *client);
+    }
+    const ApiResult<ClientAccount::Request> counted = client->account->begin();
+    if (!counted) co_return std::unexpected(counted.error());
+    co_return co_await (this->*route->answer)(exchange, *client);
   }
 
   // HEAD is GET whose answer has no body.
@@ -362,10 +378,10 @@ class ApiServer::Impl {
   }
 
   const ApiServerOptions options_;
-  const ApiKeys keys_;
+  Metrics metrics_;
+  ApiKeys keys_;
   const BrowserGuard guard_;
   std::atomic<bool> is_draining_ = false;
-  Metrics metrics_;
   const std::time_t started_ = std::time(nullptr);
   std::unique_ptr<ModelPool> pool_;
   std::unique_ptr<LibraryRoutes> routes_;  // none: clients manage no models. Set before models_
@@ -385,6 +401,9 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(const ApiServerOptions& opti
                 "an API key is empty: give every key a text, or name none to let everybody ask");
   }
   auto impl = std::make_unique<Impl>(options);
+  if (const Result<int> n_keys = impl->reload_keys(); !n_keys) {
+    return std::unexpected(n_keys.error());
+  }
   impl->set_models(std::move(models));  // first: somebody may have waited for the door to open
   if (const Result<void> started = impl->start(); !started) {
     return std::unexpected(started.error());
@@ -394,6 +413,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(const ApiServerOptions& opti
 
 Result<bool> ApiServer::is_ready() const { return impl_->is_ready(); }
 std::string ApiServer::address() const { return impl_->address(); }
+Result<int> ApiServer::reload_keys() { return impl_->reload_keys(); }
 bool ApiServer::drain(std::chrono::milliseconds time_max) { return impl_->drain(time_max); }
 
 }  // namespace slipstream

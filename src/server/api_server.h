@@ -1,6 +1,6 @@
 // ApiServer: `slipstream serve`. OpenAI's API over HTTP, in front of an engine.
 //
-// Threads: thread-safe. Errors: start(): as of the address.
+// Threads: thread-safe. Errors: start(): as of the address and the file of keys.
 #pragma once
 
 #include <memory>
@@ -16,6 +16,7 @@ namespace slipstream {
 struct ApiServerOptions {
   HttpOptions http;
   std::vector<std::string> api_keys;  // none: everybody may ask
+  std::string keys_file = {};         // more of them, with limits (keys_file.h); empty: none
   BrowserGuardOptions browsers = {};
   int n_restarts = 0;       // of the process, for /metrics
   int n_workers = 2;        // threads that make of a body what the engine takes
@@ -34,6 +35,8 @@ class ApiServer {
 
   // Whether all models that are to stay are loaded; an error if one could not be.
   [[nodiscard]] Result<bool> is_ready() const;
+  // Reads the file of keys again; how many there are. Where it cannot be used, the old ones stay.
+  [[nodiscard]] Result<int> reload_keys();
   [[nodiscard]] std::string address() const;
   // Takes no more requests and lets those in progress end, until the time is up. Whether all did.
   bool drain(std::chrono::milliseconds time_max);

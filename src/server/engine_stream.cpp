@@ -4,10 +4,12 @@
 
 namespace slipstream {
 
-EngineStream::EngineStream(ServedModel& model, HttpExchange& exchange)
+EngineStream::EngineStream(ServedModel& model, HttpExchange& exchange,
+                           std::shared_ptr<ClientAccount> account)
     : engine_(*model.engine),
       metrics_(*model.metrics),
       exchange_(exchange),
+      account_(std::move(account)),
       mailbox_(std::make_shared<Mailbox>()),
       signal_(std::make_shared<Signal>(exchange.executor())) {}
 
@@ -62,6 +64,7 @@ boost::asio::awaitable<std::optional<std::vector<EngineStream::Item>>> EngineStr
       Request& request = requests_[item.request];
       if (was_cancelled && request.is_stopped) ending->reason = FinishReason::kStop;
       request.watch.take(item.event);
+      if (account_) account_->charge_generated(item.event.tokens.size());
       if (!ending) continue;
       request.is_open = false;
       --n_open_;

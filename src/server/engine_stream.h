@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "server/client_account.h"
 #include "server/http/http_exchange.h"
 #include "server/http/signal.h"
 #include "server/metrics.h"
@@ -22,7 +23,8 @@ namespace slipstream {
 
 class EngineStream {
  public:
-  EngineStream(ServedModel& model, HttpExchange& exchange);
+  // account: who pays for what is generated; may be null.
+  EngineStream(ServedModel& model, HttpExchange& exchange, std::shared_ptr<ClientAccount> account);
   ~EngineStream();
   EngineStream(const EngineStream&) = delete;
   EngineStream& operator=(const EngineStream&) = delete;
@@ -62,6 +64,7 @@ class EngineStream {
   std::optional<Sampler> sampler_;  // that all copy
   RequestMetrics& metrics_;
   HttpExchange& exchange_;
+  const std::shared_ptr<ClientAccount> account_;
   const std::shared_ptr<Mailbox> mailbox_;
   const std::shared_ptr<Signal> signal_;
   std::vector<Request> requests_;

@@ -174,6 +174,20 @@ RequestMetrics& Metrics::requests_of(const std::string& model_name) {
   return *metrics;
 }
 
+ClientMetrics Metrics::client(const std::string& name) {
+  const auto requests = [&](const char* outcome) {
+    return &client_requests_.Add({{"client", name}, {"outcome", outcome}});
+  };
+  const auto tokens = [&](const char* kind) {
+    return &client_tokens_.Add({{"client", name}, {"kind", kind}});
+  };
+  return {.requests = requests("taken"),
+          .over_requests = requests("too_many_requests"),
+          .over_tokens = requests("too_many_tokens"),
+          .prompt_tokens = tokens("prompt"),
+          .generated_tokens = tokens("generated")};
+}
+
 void Metrics::count_http(std::string_view path, int status) {
   http_requests_.Add({{"path", std::string(path)}, {"status", std::to_string(status)}}).Increment();
 }

@@ -57,8 +57,20 @@ class RequestMetrics {
   const std::string model_name_;
 };
 
+// Of the requests with one key. The registry's, as long as it lives.
+struct ClientMetrics {
+  prometheus::Counter* requests;       // that were taken
+  prometheus::Counter* over_requests;  // refused: too many at a time
+  prometheus::Counter* over_tokens;    // refused: too many tokens per minute
+  prometheus::Counter* prompt_tokens;
+  prometheus::Counter* generated_tokens;
+};
+
 class Metrics {
  public:
+  // The same counters for the same name, which is never a key.
+  [[nodiscard]] ClientMetrics client(const std::string& name);
+
   // The same object for the same name, as long as this lives.
   [[nodiscard]] RequestMetrics& requests_of(const std::string& model_name);
 
@@ -86,6 +98,16 @@ class Metrics {
       prometheus::BuildCounter()
           .Name("slipstream:http_requests_total")
           .Help("HTTP requests by route and status")
+          .Register(registry_);
+  prometheus::Family<prometheus::Counter>& client_requests_ =
+      prometheus::BuildCounter()
+          .Name("slipstream:client_requests_total")
+          .Help("Requests by the name of their key: taken, or refused for a limit of the key")
+          .Register(registry_);
+  prometheus::Family<prometheus::Counter>& client_tokens_ =
+      prometheus::BuildCounter()
+          .Name("slipstream:client_tokens_total")
+          .Help("Tokens by the name of the key: of prompts, and generated")
           .Register(registry_);
   Mutex mutex_;
   std::map<std::string, std::unique_ptr<RequestMetrics>> requests_ SLIP_GUARDED_BY(mutex_);

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <utility>
 
 #include "base/log.h"
 #include "base/service_manager.h"
@@ -18,27 +20,39 @@
 namespace slipstream::serve {
 namespace {
 
-// SIGINT and SIGTERM, waited for instead of handled. Blocked in every thread that starts later.
+// SIGINT and SIGTERM, waited for instead of handled, and SIGHUP, which is answered meanwhile.
+// Blocked in every thread that starts later.
 class StopSignals {
  public:
   StopSignals() {
     sigemptyset(&set_);
     sigaddset(&set_, SIGINT);
     sigaddset(&set_, SIGTERM);
+    sigaddset(&set_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   }
-  // Whether one came within the time.
+  void on_hangup(std::function<void()> answer) { answer_ = std::move(answer); }
+  // Whether one came within the time; a SIGHUP may end it early.
   [[nodiscard]] bool wait_for(std::chrono::milliseconds time) const {
     const timespec until{.tv_sec = time.count() / 1000, .tv_nsec = time.count() % 1000 * 1'000'000};
-    return sigtimedwait(&set_, nullptr, &until) > 0;
+    const int which = sigtimedwait(&set_, nullptr, &until);
+    return which > 0 && !is_hangup(which);
   }
   void wait() const {
-    int which = 0;
-    sigwait(&set_, &which);
+    int which = SIGHUP;
+    while (sigwait(&set_, &which) != 0 || is_hangup(which)) {
+    }
   }
 
  private:
+  [[nodiscard]] bool is_hangup(int which) const {
+    if (which != SIGHUP) return false;
+    answer_();
+    return true;
+  }
+
   sigset_t set_{};
+  std::function<void()> answer_ = [] {};
 };
 
 // Inherited, or of its own.
@@ -46,6 +60,15 @@ Result<UniqueFd> listener_of(const Options& options) {
   Result<UniqueFd> inherited = inherited_listener();
   if (!inherited || *inherited) return inherited;
   return open_listener(options.host, options.port);
+}
+
+void reload_keys(ApiServer& server) {
+  const Result<int> n_keys = server.reload_keys();
+  if (n_keys) {
+    log::info("serve.keys", {{"n", *n_keys}});
+  } else {
+    log::error("serve.keys", {{"error", n_keys.error().message}, {"kept", "the keys of before"}});
+  }
 }
 
 // Until all requests have ended, the time is up, or a second signal comes.
@@ -70,7 +93,7 @@ Result<bool> wait_for_models(const ApiServer& server, const StopSignals& signals
 }
 
 Result<void> try_serve(const Options& options, UniqueFd listener) {
-  const StopSignals signals;
+  StopSignals signals;
   if (const char* key = std::getenv("SLIPSTREAM_API_KEY");
       options.api_keys.empty() && key != nullptr && *key == '\0') {
     return fail(Code::kInvalidArgument,
@@ -82,6 +105,7 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
   server_options.http.host = options.host;
   server_options.http.port = options.port;
   server_options.api_keys = options.api_keys;
+  server_options.keys_file = options.keys_file;
   server_options.n_workers =
       options.n_http_threads > 0 ? options.n_http_threads : std::max(2, threads_to_use(0) / 2);
   server_options.n_waiting_max = options.n_queue;
@@ -91,6 +115,7 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
   send_notices_on_crash();
   Result<std::unique_ptr<ApiServer>> server = ApiServer::start(server_options, std::move(*models));
   if (!server) return std::unexpected(server.error());
+  signals.on_hangup([&server] { reload_keys(**server); });
   log::info("serve.listen", {{"address", (*server)->address()}});
   const Result<bool> is_ready = wait_for_models(**server, signals);
   if (!is_ready) return std::unexpected(is_ready.error());

@@ -30,6 +30,7 @@ struct Options {
   std::string kv_disk;
   std::uint64_t kv_disk_bytes = std::uint64_t{8} << 30;
   std::vector<std::string> api_keys;
+  std::string keys_file;             // more of them, with limits; empty: none
   std::vector<std::string> hosts;    // names of this server, for Host
   std::vector<std::string> origins;  // of pages that may use it
   int drain_seconds_max = 30;

@@ -16,6 +16,7 @@ struct ApiError {
   std::string message;
   std::string param = {};  // "messages[2].content"; empty: none
   std::string code = {};   // "context_length_exceeded"; empty: none
+  int retry_after_s = 1;   // 429 and 503: when it is worth another try
 };
 
 template <typename T>

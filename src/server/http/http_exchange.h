@@ -75,6 +75,10 @@ class HttpExchange {
   [[nodiscard]] std::chrono::steady_clock::time_point arrived() const { return arrived_; }
   [[nodiscard]] boost::asio::any_io_executor executor() { return stream_.get_executor(); }
 
+  // For the log: a name, never a key.
+  void set_client(std::string name) { client_ = std::move(name); }
+  [[nodiscard]] std::string_view client() const { return client_; }
+
   // To the answer, whatever it will be.
   void add_header(std::string name, std::string value) {
     headers_.emplace_back(std::move(name), std::move(value));
@@ -123,6 +127,7 @@ class HttpExchange {
   const CrashNotice notice_;
   BodyBudget::Share body_share_{facts_.bodies};
   std::chrono::steady_clock::time_point arrived_ = std::chrono::steady_clock::now();
+  std::string client_ = "-";
   std::vector<HttpHeader> headers_ = {};
   int status_ = 0;
   std::size_t n_bytes_ = 0;

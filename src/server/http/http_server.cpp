@@ -250,6 +250,7 @@ class HttpServer::Impl {
       log::info("http.request",
                 {{"method", std::string_view(parser.get().method_string())},
                  {"path", exchange.path()},
+                 {"client", exchange.client()},
                  {"status", exchange.outcome()},
                  {"bytes", exchange.n_bytes()},
                  {"took_ms", took.count()}},

@@ -120,11 +120,11 @@ void note_silence(const Choice& choice, Json& json) {
 
 class Chat final : public GeneratedAnswer {
  public:
-  Chat(ServedModel& model, HttpExchange& exchange, const GenerationOptions& options,
-       const OutputParser::Options& parsing)
+  Chat(ServedModel& model, HttpExchange& exchange, const Client& client,
+       const GenerationOptions& options, const OutputParser::Options& parsing)
       : GeneratedAnswer(
             {.id_prefix = "chatcmpl", .whole = "chat.completion", .chunk = "chat.completion.chunk"},
-            model, exchange, options, static_cast<std::size_t>(options.n)) {
+            model, exchange, client, options, static_cast<std::size_t>(options.n)) {
     for (std::size_t i = 0; i < n_choices(); ++i) choices_.emplace_back(parsing);
   }
 
@@ -341,13 +341,14 @@ Prepared prepare_chat(ServedModel& model, HttpExchange& exchange, const Json& bo
       .tools = ToolSet(request->tools),
       .starts_in_reasoning = opens_reasoning(prompt, format.reasoning),
       .ends_with_call = !request->tool_choice.allows_several};
-  auto chat = std::make_unique<Chat>(model, exchange, request->options, parsing);
+  auto chat = std::make_unique<Chat>(model, exchange, client, request->options, parsing);
   for (int i = 0; i < chat->options().n; ++i) {
     GenerateRequest generate = make_request(chat->options(), *tokens, *n_tokens, i, client);
     generate.shows_control_tokens = true;  // markup is made of them
     const Result<void> submitted = chat->stream().submit(std::move(generate));
     if (!submitted) return std::unexpected(to_api_error(submitted.error()));
   }
+  client.charge_prompt(tokens->size());
   return chat;
 }
 

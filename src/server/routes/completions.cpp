@@ -20,11 +20,11 @@ std::size_t length_of(std::string_view text) {
 
 class Completion final : public GeneratedAnswer {
  public:
-  Completion(ServedModel& model, HttpExchange& exchange, const CompletionRequest& request,
-             Prompts prompts)
+  Completion(ServedModel& model, HttpExchange& exchange, const Client& client,
+             const CompletionRequest& request, Prompts prompts)
       : GeneratedAnswer(
             {.id_prefix = "cmpl", .whole = "text_completion", .chunk = "text_completion"}, model,
-            exchange, request.options,
+            exchange, client, request.options,
             prompts.size() * static_cast<std::size_t>(request.options.n)),
         echoes_(request.echoes),
         prompts_(std::move(prompts)),
@@ -129,7 +129,7 @@ Prepared prepare_completion(ServedModel& model, HttpExchange& exchange, const Js
     if (!tokens) return std::unexpected(tokens.error());
     prompts.push_back(std::move(*tokens));
   }
-  auto answer = std::make_unique<Completion>(model, exchange, *request, std::move(prompts));
+  auto answer = std::make_unique<Completion>(model, exchange, client, *request, std::move(prompts));
   const GenerationOptions& options = answer->options();
   for (std::size_t i = 0; i < answer->n_choices(); ++i) {
     const std::vector<Token>& prompt = answer->prompt(i);
@@ -141,6 +141,8 @@ Prepared prepare_completion(ServedModel& model, HttpExchange& exchange, const Js
     generate.wants_prompt_logprobs = answer->echoes() && options.sampling.n_top_logprobs >= 0;
     const Result<void> submitted = answer->stream().submit(std::move(generate));
     if (!submitted) return std::unexpected(to_api_error(submitted.error()));
+    if (std::cmp_equal(i % static_cast<std::size_t>(options.n), 0))
+      client.charge_prompt(prompt.size());
   }
   return answer;
 }

@@ -89,7 +89,7 @@ class Embeddings final : public PreparedAnswer {
 }  // namespace
 
 Prepared prepare_embeddings(ServedModel& model, HttpExchange& /*exchange*/, const Json& body,
-                            const Client& /*client*/) {
+                            const Client& client) {
   if (!model.embeddings) {
     return refuse("model", "This server makes no embeddings: start it with --embeddings");
   }
@@ -97,6 +97,7 @@ Prepared prepare_embeddings(ServedModel& model, HttpExchange& /*exchange*/, cons
   if (!request) return std::unexpected(request.error());
   ApiResult<std::vector<std::vector<Token>>> inputs = read_inputs(model, *request);
   if (!inputs) return std::unexpected(inputs.error());
+  for (const std::vector<Token>& input : *inputs) client.charge_prompt(input.size());
   return std::make_unique<Embeddings>(model, request->as_base64, std::move(*inputs));
 }
 

@@ -30,14 +30,15 @@ Json to_json(const Usage& usage) {
 }  // namespace
 
 GeneratedAnswer::GeneratedAnswer(const Names& names, ServedModel& model, HttpExchange& exchange,
-                                 GenerationOptions options, std::size_t n_choices)
+                                 const Client& client, GenerationOptions options,
+                                 std::size_t n_choices)
     : names_(names),
       model_(model),
       options_(std::move(options)),
       n_choices_(n_choices),
       id_(new_id(names.id_prefix)),
       created_(std::time(nullptr)),
-      stream_(model, exchange) {}
+      stream_(model, exchange, client.account) {}
 
 asio::awaitable<ApiResult<void>> GeneratedAnswer::send(HttpExchange& exchange,
                                                        WorkerPool& workers) {

@@ -39,7 +39,7 @@ class GeneratedAnswer : public PreparedAnswer {
   };
   // Choices are numbered as the stream's requests are: `options.n` of them for each prompt.
   GeneratedAnswer(const Names& names, ServedModel& model, HttpExchange& exchange,
-                  GenerationOptions options, std::size_t n_choices);
+                  const Client& client, GenerationOptions options, std::size_t n_choices);
 
   [[nodiscard]] const Vocabulary& vocabulary() const { return model_.engine->vocabulary(); }
   [[nodiscard]] std::size_t n_choices() const { return n_choices_; }

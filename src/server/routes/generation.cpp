@@ -57,6 +57,7 @@ GenerateRequest make_request(const GenerationOptions& options, std::vector<Token
                           .stops = options.stops,
                           .ignores_end = options.ignores_end,
                           .client = client.name,
+                          .priority = client.priority,
                           .salt = client.salt};
   if (request.sampling.seed) *request.sampling.seed += static_cast<std::uint32_t>(idx);
   return request;

@@ -3,6 +3,7 @@
 // Threads: immutable.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,13 +12,20 @@
 #include "server/api/api_error.h"
 #include "server/api/generation_options.h"
 #include "server/api/prompts.h"
+#include "server/client_account.h"
 
 namespace slipstream {
 
 // Who asks.
 struct Client {
-  std::string name;  // clients share the machine alike
-  Salt salt = 0;     // and see no prefixes of each other's
+  std::string name;                             // clients take turns
+  Salt salt = 0;                                // and see no prefixes of each other's
+  int priority = 1;                             // 2 has twice the turns of 1
+  std::shared_ptr<ClientAccount> account = {};  // null: nobody counts; shared with the list of keys
+
+  void charge_prompt(std::size_t n_tokens) const {
+    if (account) account->charge_prompt(n_tokens);
+  }
 };
 
 // Whether so long a text could fit at all, before it is split: that takes seconds for megabytes.
