@@ -1,6 +1,7 @@
 #include "engine/checkpoints.h"
 
 #include <algorithm>
+#include <bit>
 #include <ranges>
 #include <utility>
 
@@ -29,6 +30,18 @@ std::uint64_t hash_of(Salt salt, std::span<const Token> tokens) {
 }
 
 }  // namespace
+
+int next_checkpoint(int n_computed, int n_prompt) {
+  constexpr unsigned kFirst = 256;  // fewer tokens are computed in no time
+  constexpr int kParts = 8;
+  const int n_last = n_prompt - 1;
+  if (n_computed >= n_last) return n_last;
+  const unsigned part = std::max(kFirst, std::bit_ceil(static_cast<unsigned>(n_last / kParts)));
+  const auto n = static_cast<unsigned>(n_computed);
+  const unsigned next_power = std::max(kFirst, std::bit_ceil(n + 1));
+  const unsigned next = std::min(next_power, (n / part + 1) * part);
+  return std::min(static_cast<int>(next), n_last);
+}
 
 void Checkpoints::insert(Salt salt, std::span<const Token> tokens, std::vector<std::byte> state) {
   SLIP_CHECK(!tokens.empty(), "a state after nothing");

@@ -17,6 +17,12 @@
 
 namespace slipstream {
 
+// Where the state of a prompt is saved next, after so many of its tokens. Conversations part
+// somewhere behind what they share, such as a system prompt: there are states at powers of two, and
+// at every eighth of the prompt, rounded up to one of them, so that prompts of any length have the
+// same places. The last is before the prompt's last token, which is always computed.
+[[nodiscard]] int next_checkpoint(int n_computed, int n_prompt);
+
 class Checkpoints {
  public:
   struct Match {
@@ -35,6 +41,8 @@ class Checkpoints {
   // Forgets the state after all of the tokens, if there is one.
   void erase(Salt salt, std::span<const Token> tokens);
 
+  // Of these, what one prompt may take before its end: others must not lose theirs to it.
+  [[nodiscard]] std::size_t bytes_max_within_prompt() const { return bytes_max_ / 4; }
   [[nodiscard]] std::size_t n_bytes() const { return n_bytes_; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 

@@ -133,5 +133,24 @@ RC_GTEST_PROP(CheckpointsProperty, AreAListOfStates, ()) {
   }
 }
 
+std::vector<int> places(int n_prompt) {
+  std::vector<int> all;
+  for (int n = 0; n < n_prompt - 1;) all.push_back(n = next_checkpoint(n, n_prompt));
+  return all;
+}
+
+TEST(Checkpoints, PlacesWithinAPrompt) {
+  EXPECT_EQ(places(2), (std::vector{1}));
+  EXPECT_EQ(places(256), (std::vector{255}));
+  EXPECT_EQ(places(1100), (std::vector{256, 512, 768, 1024, 1099}));
+  EXPECT_EQ(places(8193), (std::vector{256, 512, 1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192}));
+  EXPECT_EQ(next_checkpoint(0, 1), 0);
+  EXPECT_EQ(next_checkpoint(500, 400), 399);
+  for (const int n_prompt : {1000, 10'000, 100'000, 1'000'000}) {
+    EXPECT_LE(places(n_prompt).size(), 24U) << n_prompt;
+    EXPECT_EQ(places(n_prompt).back(), n_prompt - 1);
+  }
+}
+
 }  // namespace
 }  // namespace slipstream

@@ -21,7 +21,8 @@ struct Runner::Active {
   int n_computed = 0;              // tokens in the cells of seq
   Lease lease = {};
   Usage usage = {};
-  Event event = {};  // of this step
+  Event event = {};                  // of this step
+  std::size_t checkpoint_bytes = 0;  // saved within the prompt
 
   // Whether the output of a prompt's token is asked for: it says how likely the next one was.
   [[nodiscard]] bool judges(int position) const {
@@ -133,10 +134,7 @@ void Runner::enqueue(Active& active) {
   const auto submitted = submit(state_, active.job.id, request.client, n_prompt,
                                 request.n_tokens_max, request.priority);
   SLIP_CHECK(submitted.has_value(), "a request of a size that was checked is refused");
-  // The last token of a prompt is always computed, so that a state after it would be of no use to
-  // the same prompt.
   Sequence& sequence = *state_.find(active.job.id);
-  if (is_recurrent_) sequence.stops_at = n_prompt - 1;
   sequence.judges_prompt = request.wants_prompt_logprobs;
 }
 
@@ -249,6 +247,9 @@ void Runner::count_holdings() {
       sequence.n_cached_evictable = match.n_evictable;
       sequence.n_own_cells = 0;
     }
+    if (is_recurrent_ && !sequence.is_running()) {
+      sequence.stops_at = next_checkpoint(sequence.n_cached, sequence.n_prompt);
+    }
   }
 }
 
@@ -298,11 +299,13 @@ void Runner::take_up(Active& active, int n_cached) {
   stats_.n_cached_tokens += n_cached;
 }
 
-void Runner::save_checkpoint(const Active& active) {
-  if (active.n_computed == 0) return;
+std::size_t Runner::save_checkpoint(const Active& active) {
+  if (active.n_computed == 0) return 0;
   Result<std::vector<std::byte>> state = packed_.save(model_.context(), active.seq);
-  if (!state) return;  // the next one computes it again
+  if (!state) return 0;  // the next one computes it again
+  const std::size_t n_bytes = state->size();
   checkpoints_.insert(active.job.request.salt, active.first(active.n_computed), std::move(*state));
+  return n_bytes;
 }
 
 bool Runner::restore_checkpoint(Active& active, int n_tokens) {
@@ -421,14 +424,23 @@ void Runner::read_prompt_logprobs(Active& active, const Work& work, int first_ba
 // What is computed of a prompt can be shared while the rest of it still is not.
 void Runner::share(Active& donor) {
   if (donor.n_computed > donor.usage.n_prompt) return;
-  if (is_recurrent_) {
-    if (donor.n_computed == donor.usage.n_prompt - 1) {
-      save_checkpoint(donor);
-      if (disk_) disk_->remember(donor.job.request.salt, donor.first(donor.n_computed));
-    }
-    return;
-  }
+  if (is_recurrent_) return share_state(donor);
   prefixes_.insert(donor.lease, donor.first(donor.n_computed));
+}
+
+// The first states of a prompt are those that others are likely to share: they are saved as long as
+// there is room, and the one at its end always.
+void Runner::share_state(Active& donor) {
+  Sequence& sequence = *state_.find(donor.job.id);
+  if (donor.n_computed == donor.usage.n_prompt - 1) {
+    save_checkpoint(donor);
+    if (disk_) disk_->remember(donor.job.request.salt, donor.first(donor.n_computed));
+  } else if (donor.n_computed == sequence.stops_at) {
+    if (donor.checkpoint_bytes < checkpoints_.bytes_max_within_prompt()) {
+      donor.checkpoint_bytes += save_checkpoint(donor);
+    }
+    sequence.stops_at = next_checkpoint(donor.n_computed, donor.usage.n_prompt);
+  }
 }
 
 void Runner::sample(const Work& work, int batch_idx) {

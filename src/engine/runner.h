@@ -106,7 +106,7 @@ class Runner {
   [[nodiscard]] int n_private(const Active& active) const;
   void give_back(Active& active);
   void take_up(Active& active, int n_cached);
-  void save_checkpoint(const Active& active);
+  std::size_t save_checkpoint(const Active& active);  // returns its bytes
   [[nodiscard]] bool restore_checkpoint(Active& active, int n_tokens);
   void make_room(int n_cells);
   void keep_apart(const Step& step);
@@ -117,6 +117,7 @@ class Runner {
   void read_prompt_logprobs(Active& active, const Work& work, int first_batch_idx);
   void end(Active& active, Ending ending);
   void share(Active& donor);
+  void share_state(Active& donor);
 
   Model& model_;
   const Vocabulary& vocabulary_;

@@ -491,6 +491,35 @@ TEST(EngineOnHybrid, ContinuesFromASavedState) {
   EXPECT_GT(engine.runner().stats().n_prompt_tokens, n_computed + 50);
 }
 
+TEST(EngineOnHybrid, ConversationsShareTheirSystemPrompt) {
+  const std::string path = SLIPSTREAM_FIXTURES "/qwen35.gguf";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is made in the release build only";
+  constexpr int kSystem = 1040;
+  // The same beginning, and so many more tokens.
+  const auto talk = [](RunnerOnNeedles& engine, int n_more, Token more) {
+    std::vector<Token> prompt = *engine.vocabulary().tokenize(haystack() + haystack(), false, true);
+    EXPECT_GE(prompt.size(), std::size_t{kSystem});
+    prompt.resize(kSystem);
+    prompt.resize(static_cast<std::size_t>(kSystem + n_more), more);
+    const RequestId id = engine.ask(std::move(prompt), 8);
+    engine.run();
+    return engine.outcomes[id];
+  };
+  const RunnerOptions options{.n_sequences_max = 2, .n_prefixes_max = 2};
+  RunnerOnNeedles engine("f16", 4096, options, path);
+  EXPECT_EQ(talk(engine, 40, 300).ending->usage.n_cached, 0);
+  const Outcome second = talk(engine, 900, 301);
+  EXPECT_GE(second.ending->usage.n_cached, kSystem * 9 / 10);
+  RunnerOnNeedles other("f16", 4096, options, path);
+  EXPECT_EQ(talk(other, 900, 301).tokens, second.tokens) << "it goes on from another state";
+  // Where there is no room for states, there are none.
+  RunnerOptions small = options;
+  small.checkpoint_bytes_max = 1;
+  RunnerOnNeedles without("f16", 4096, small, path);
+  (void)talk(without, 40, 300);
+  EXPECT_EQ(talk(without, 900, 301).ending->usage.n_cached, 0);
+}
+
 TEST(EngineOnHybrid, ASavedStateSurvivesARestart) {
   const std::string path = SLIPSTREAM_FIXTURES "/qwen35.gguf";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is made in the release build only";

@@ -13,7 +13,7 @@ namespace slipstream {
 namespace {
 
 // Some of the needle model's tokens become text that was added by hand, and some more are added.
-void add_by_hand(gguf_context* model) {
+void add_by_hand(gguf_context* model, const std::vector<const char*>& more) {
   const auto tokens_key = gguf_find_key(model, "tokenizer.ggml.tokens");
   const auto types_key = gguf_find_key(model, "tokenizer.ggml.token_type");
   const auto* old_types = static_cast<const std::int32_t*>(gguf_get_arr_data(model, types_key));
@@ -31,7 +31,7 @@ void add_by_hand(gguf_context* model) {
   }
   for (const char* name : {"<unk>", "<s>", "</s>"}) names.emplace_back(name);
   types.resize(names.size(), kControl);
-  for (const char* name : {"<b>", "\n\n", "  "}) names.emplace_back(name);
+  for (const char* name : more) names.emplace_back(name);
   types.resize(names.size(), kUserDefined);
   std::vector<const char*> texts;
   for (const std::string& name : names) texts.push_back(name.c_str());
@@ -55,10 +55,11 @@ const std::vector<Named>& vocabularies() {
       made.push_back({name, std::move(model), std::move(vocabulary)});
     };
     add("as it is", [](gguf_context*) {});
-    add("tokens added by hand", add_by_hand);
+    add("tokens added by hand",
+        [](gguf_context* model) { add_by_hand(model, {"<b>", "\n\n", "  "}); });
     // libllama lets the special tokens of such a model take the white space after them.
     add("white space is taken", [](gguf_context* model) {
-      add_by_hand(model);
+      add_by_hand(model, {"<b>"});
       gguf_set_val_str(model, "general.name", "phi-3");
     });
     return made;
