@@ -123,6 +123,14 @@ class Keys(unittest.TestCase):
             self.assertEqual(self.ask(server, "sk-two")[0], 200, "the old keys stay")
         self.assertNotIn("sk-leak", server.log())
 
+    def test_a_supervisor_passes_it_on(self):
+        self.write({"name": "ann", "key": "sk-one"})
+        server = self.serve("--supervise")
+        self.write({"name": "ann", "key": "sk-one"}, {"name": "bob", "key": "sk-two"})
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_line("event=serve.keys .*n=2")
+        self.assertEqual([self.ask(server, key)[0] for key in ("sk-one", "sk-two")], [200, 200])
+
     def test_a_reload_does_not_end_what_is_in_progress(self):
         self.write({"name": "ann", "key": "sk-one"}, {"name": "bob", "key": "sk-two"})
         server = self.serve()
