@@ -98,7 +98,7 @@ class WorkerPool {
     const bool is_there = co_await exchange.wait(*turn->ended);
     if (!is_there && turn->cancel()) co_return std::unexpected(client_has_gone());
     while (!turn->has_ended()) co_await turn->ended->wait();
-    if (failure) std::rethrow_exception(failure);
+    if (!result) std::rethrow_exception(failure);
     co_return std::move(*result);
   }
 

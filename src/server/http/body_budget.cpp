@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <exception>
 #include <utility>
 
 #include "server/http/await.h"
@@ -90,12 +91,16 @@ BodyBudget::WaitingList::iterator BodyBudget::next_to_grant() {
 
 void BodyBudget::grant() {
   for (auto next = next_to_grant(); next != waiting_.end(); next = next_to_grant()) {
-    const std::shared_ptr<Waiting> granted = *next;
+    const std::shared_ptr<Waiting> granted = std::move(*next);
     waiting_.erase(next);
     n_taken_ += granted->n_bytes;
     granted->is_granted = true;
-    // On its own executor, so never before it waits.
-    asio::post(granted->timer.get_executor(), [granted] { granted->timer.cancel(); });
+    try {
+      // On its own executor, so never before it waits.
+      asio::post(granted->timer.get_executor(), [granted] { granted->timer.cancel(); });
+    } catch (const std::exception&) {
+      continue;  // it finds out when its time is up
+    }
   }
 }
 

@@ -78,9 +78,10 @@ class HttpServer::Impl {
       return fail(Code::kInvalidArgument, "what was handed over is no socket of TCP");
     }
     beast::error_code error;
-    acceptor_.assign(address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), listener.release(),
-                     error);
-    if (error) return fail_errno(error.value(), "cannot accept connections");
+    const tcp protocol = address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4();
+    if (acceptor_.assign(protocol, listener.release(), error); error) {
+      return fail_errno(error.value(), "cannot accept connections");
+    }
     endpoint_ = acceptor_.local_endpoint(error);
     keep_accepting();
     for (int i = 0; i < options_.n_threads; ++i) {
