@@ -94,12 +94,8 @@ class ApiServer::Impl {
     if (ModelLibrary* library = pool_->library()) {
       routes_ = std::make_unique<LibraryRoutes>(*pool_, *library);
     }
-    models_ = pool_.get();
   }
-  [[nodiscard]] Result<bool> is_ready() const {
-    const ModelPool* models = models_;
-    return models == nullptr ? false : models->is_ready();
-  }
+  [[nodiscard]] Result<bool> is_ready() const { return pool_->is_ready(); }
   [[nodiscard]] std::string address() const { return http_->address(); }
   bool drain(std::chrono::milliseconds time_max) {
     is_draining_ = true;
@@ -228,26 +224,24 @@ class ApiServer::Impl {
   }
 
   Answer ready(HttpExchange& exchange, const Client& /*client*/) {
-    if (const auto models = open_models(); !models) co_return std::unexpected(models.error());
+    if (const auto open = check_open(); !open) co_return std::unexpected(open.error());
     if (!is_ready().value_or(false)) co_return std::unexpected(still_loading());
     (void)co_await exchange.reply({.body = R"({"status":"ready"})"});
     co_return ApiResult<void>();
   }
 
   Answer models(HttpExchange& exchange, const Client& /*client*/) {
-    return answer_models(models_, started_, exchange);
+    return answer_models(*pool_, started_, exchange);
   }
 
   Answer one_model(HttpExchange& exchange, const Client& /*client*/) {
-    ModelPool* models = models_;
-    if (models == nullptr) co_return std::unexpected(still_loading());
     co_return co_await answer_one_model(
-        *models, without_percents(exchange.path().substr(kOneModel.size())), started_, exchange);
+        *pool_, without_percents(exchange.path().substr(kOneModel.size())), started_, exchange);
   }
 
   Answer metrics(HttpExchange& exchange, const Client& /*client*/) {
     std::vector<Metrics::EngineReading> engines;
-    for (const ModelPool::Status& model : list_models()) {
+    for (const ModelPool::Status& model : pool_->list()) {
       if (!model.loaded) continue;
       engines.push_back({.model_name = model.name,
                          .kv_scheme = model.loaded->kv_scheme,
@@ -283,7 +277,7 @@ class ApiServer::Impl {
                    .param = "model",
                    .code = "model_not_found"});
     }
-    if (!model) model = models_.load()->find_loaded(name);
+    if (!model) model = pool_->find_loaded(name);
     if (!model) return Asked{.model_name = std::move(name), .model = {}, .answer = {}};
     Prepared answer = route(*model, exchange, *body, client);
     if (!answer) return std::unexpected(answer.error());
@@ -291,15 +285,14 @@ class ApiServer::Impl {
   }
 
   Answer with_body(HttpExchange& exchange, const Client& client, Prepare route) {
-    const ApiResult<ModelPool*> models = open_models();
-    if (!models) co_return std::unexpected(models.error());
+    if (const auto open = check_open(); !open) co_return std::unexpected(open.error());
     if (const auto problem = co_await exchange.read_body()) {
       co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
     }
     ApiResult<Asked> asked =
         co_await workers_.run(exchange, [&] { return prepare(exchange, client, route, nullptr); });
     if (asked && !asked->answer) {
-      const ApiResult<ModelPool::Held> model = co_await (*models)->get(asked->model_name, exchange);
+      const ApiResult<ModelPool::Held> model = co_await pool_->get(asked->model_name, exchange);
       if (!model) co_return std::unexpected(model.error());
       asked = co_await workers_.go_on(exchange,
                                       [&] { return prepare(exchange, client, route, *model); });
@@ -325,13 +318,13 @@ class ApiServer::Impl {
   }
 
   Answer with_library(HttpExchange& exchange, Answer (LibraryRoutes::*route)(HttpExchange&)) {
-    if (const auto models = open_models(); !models) co_return std::unexpected(models.error());
+    if (const auto open = check_open(); !open) co_return std::unexpected(open.error());
     if (!routes_) co_return std::unexpected(no_library(exchange));
     co_return co_await ((*routes_).*route)(exchange);
   }
   Answer with_library(HttpExchange& exchange,
                       Answer (LibraryRoutes::*route)(HttpExchange&, const Json&)) {
-    if (const auto models = open_models(); !models) co_return std::unexpected(models.error());
+    if (const auto open = check_open(); !open) co_return std::unexpected(open.error());
     if (!routes_) co_return std::unexpected(no_library(exchange));
     // A name or two: parsed here, because nothing that is longer is read.
     if (const auto problem = co_await exchange.read_body(kLimits.http_free_body_bytes)) {
@@ -365,16 +358,10 @@ class ApiServer::Impl {
   static ApiError still_loading() {
     return {.status = 503, .message = "The model is being loaded: try again soon"};
   }
-  [[nodiscard]] ApiResult<ModelPool*> open_models() const {
-    ModelPool* models = models_;
-    if (models == nullptr) return std::unexpected(still_loading());
-    if (!is_draining_) return models;
+  [[nodiscard]] ApiResult<void> check_open() const {
+    if (!is_draining_) return {};
     return std::unexpected(
         ApiError{.status = 503, .message = "The server is about to end: ask another one"});
-  }
-  [[nodiscard]] std::vector<ModelPool::Status> list_models() const {
-    const ModelPool* models = models_;
-    return models == nullptr ? std::vector<ModelPool::Status>() : models->list();
   }
 
   const ApiServerOptions options_;
@@ -384,8 +371,7 @@ class ApiServer::Impl {
   std::atomic<bool> is_draining_ = false;
   const std::time_t started_ = std::time(nullptr);
   std::unique_ptr<ModelPool> pool_;
-  std::unique_ptr<LibraryRoutes> routes_;  // none: clients manage no models. Set before models_
-  std::atomic<ModelPool*> models_ = nullptr;
+  std::unique_ptr<LibraryRoutes> routes_;  // none: clients manage no models
   WorkerPool workers_;
   std::unique_ptr<HttpServer> http_;
 };

@@ -20,14 +20,12 @@ Json describe_model(const ModelPool::Status& model, std::time_t started) {
 
 }  // namespace
 
-asio::awaitable<ApiResult<void>> answer_models(ModelPool* models, std::time_t started,
+asio::awaitable<ApiResult<void>> answer_models(ModelPool& models, std::time_t started,
                                                HttpExchange& exchange) {
+  const ApiResult<std::vector<ModelPool::Status>> all = co_await models.list_all();
+  if (!all) co_return std::unexpected(all.error());
   Json data = Json::array();
-  if (models != nullptr) {  // else none is known yet
-    const ApiResult<std::vector<ModelPool::Status>> all = co_await models->list_all();
-    if (!all) co_return std::unexpected(all.error());
-    for (const ModelPool::Status& model : *all) data.push_back(describe_model(model, started));
-  }
+  for (const ModelPool::Status& model : *all) data.push_back(describe_model(model, started));
   (void)co_await exchange.reply({.body = dump({{"object", "list"}, {"data", std::move(data)}})});
   co_return ApiResult<void>();
 }
