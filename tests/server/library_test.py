@@ -167,8 +167,9 @@ class Models(LibraryCase):
         self.pull()
         self.assertEqual(self.post("models/load", name=NAME)[0], 200)
         connection = self.server.connection()
+        # Eight answers of which the context has room for one at a time: unload() waits a second.
         connection.request("POST", "/v1/chat/completions", json.dumps(
-            {**QUESTION, "model": NAME, "stream": True, "ignore_eos": True, "max_tokens": 1800}))
+            {**QUESTION, "model": NAME, "stream": True, "ignore_eos": True, "max_tokens": 1800, "n": 8}))
         response = connection.getresponse()
         self.assertTrue(response.readline())
         self.refused(409, "in use", "models/unload", name=NAME)

@@ -2,10 +2,12 @@
 
 #include <ggml-cpp.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
 #include "base/check.h"
+#include "base/format.h"
 
 namespace slipstream {
 
@@ -26,7 +28,8 @@ const Vocabulary& needle_vocabulary() {
 }
 
 llama_model_ptr changed_needle_model(const std::function<void(gguf_context*)>& change) {
-  const std::string path = testing::TempDir() + "changed_needle.gguf";
+  // Tests run side by side.
+  const std::string path = format_text("{}changed_needle.{}.gguf", testing::TempDir(), ::getpid());
   const gguf_context_ptr source(
       gguf_init_from_file(NEEDLE_MODEL, {.no_alloc = true, .ctx = nullptr}));
   const gguf_context_ptr changed(gguf_init_empty());
