@@ -82,10 +82,12 @@ struct Limits {
   // A client that sends more than this behind a request that is not answered yet is cut off.
   std::size_t http_ahead_bytes_max = std::size_t{256} << 10;
   // JSON of a client that is nested deeper or has more values is refused while it is read, in a
-  // body and in a string that is read as JSON again (server/bounded_json.h). A value takes up to 64
-  // bytes; a body of nothing but token ids has fewer than this.
+  // body and in a string that is read as JSON again (server/bounded_json.h). A message of one
+  // letter takes 50 times the memory of its text; a body of nothing but token ids or pictures needs
+  // less than this.
   std::size_t json_nesting_max = 128;
   std::size_t json_values_max = std::size_t{1} << 23;
+  std::size_t json_bytes_max = std::size_t{128} << 20;
 
   // What a model writes (server/chat). So much is held back while it may become a tool call: its
   // arguments before its name, or one parameter whose type must be seen whole. More is given to the

@@ -56,6 +56,15 @@ void keep_last_of_each_name(Members& object) {
   object = std::move(kept);
 }
 
+// Memory beside the value itself, which its array or object has: what the heap adds is guessed.
+std::size_t heap_bytes(const Json& value) {
+  constexpr std::size_t kBlock = 16;  // what malloc() keeps of its own
+  if (value.is_string())
+    return sizeof(std::string) + kBlock + value.get_ref<const std::string&>().size();
+  if (value.is_structured()) return sizeof(Members) + kBlock;
+  return 0;
+}
+
 // nlohmann's events of a text, in the order of the text.
 class Builder final : public nlohmann::json_sax<Json> {
  public:
@@ -111,6 +120,14 @@ class Builder final : public nlohmann::json_sax<Json> {
       refuse(format_text("it has more than {} values", limits_.json_values_max));
       return nullptr;
     }
+    const bool has_name = !open_.empty() && open_.back()->is_object();
+    n_bytes_ +=
+        sizeof(Json) + heap_bytes(value) + (has_name ? sizeof(std::string) + name_.size() : 0);
+    if (n_bytes_ > limits_.json_bytes_max) {
+      refuse(format_text("its values would take more than {} MB of memory",
+                         limits_.json_bytes_max >> 20U));
+      return nullptr;
+    }
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
@@ -129,6 +146,7 @@ class Builder final : public nlohmann::json_sax<Json> {
   std::vector<Json*> open_;
   string_t name_;
   std::size_t n_values_ = 0;
+  std::size_t n_bytes_ = 0;  // of values, names and the heap
   Error error_ = {};
 };
 

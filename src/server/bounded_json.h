@@ -1,7 +1,7 @@
 // parse_bounded(): JSON that a client sent, as a body or inside a string of one.
 //
-// Everything that a client's text may become JSON goes through here. Nesting and the number of
-// values are bounded while it is read, because what comes later walks it recursively; time is
+// Everything that a client's text may become JSON goes through here. Nesting, the number of
+// values and their memory, many times that of their text, are bounded while it is read; time is
 // linear (n log n in one object's members), where ordered_json's own parser looks through all
 // members of an object for each new one. Of members with the same name the last counts.
 //

@@ -71,6 +71,23 @@ TEST(BoundedJson, ValuesAreBounded) {
   EXPECT_EQ(parse_bounded(R"({"a":[{},[]],"b":1})", limits).error().code, Code::kUnsupported);
 }
 
+TEST(BoundedJson, MemoryIsBoundedAtTheSizeOfABody) {
+  std::string messages = "[";
+  while (messages.size() + 64 < kLimits.http_body_bytes_max) {
+    messages += R"({"role":"user","content":"x"},)";
+  }
+  messages += "0]";
+  const auto many = parse_bounded(messages);
+  ASSERT_FALSE(many.has_value());
+  EXPECT_EQ(many.error().code, Code::kUnsupported);
+  EXPECT_TRUE(many.error().message.contains("128 MB of memory")) << many.error().message;
+  const std::string picture = '"' + std::string(kLimits.http_body_bytes_max - 2, 'x') + '"';
+  EXPECT_TRUE(parse_bounded(picture).has_value());
+  std::string tokens = "[";
+  for (int i = 0; i < 4'000'000; ++i) tokens += "100,";
+  EXPECT_TRUE(parse_bounded(tokens + "0]").has_value());
+}
+
 // ordered_json's own parser takes 6.7 s for 60,000 of them.
 TEST(BoundedJson, ABodyOfNothingButNamesTakesLinearTime) {
   std::string text = "{";
