@@ -5,7 +5,7 @@
 
 1. Each kind alone, on a server of its own, in sizes that double from 1 KB to the limit of a body: time, CPU time and
    peak memory of each request. Nothing may grow faster than size^1.2. What is accepted may not take more than 2 s of
-   one core, its computing included, and no request more than 16 bytes of memory for each byte of its body, or 384 MB.
+   one core, its computing included, and no request more than 16 bytes of memory for each byte of its body.
 2. Connections: pipelined, slow, half closed and abandoned ones, up to 1,024 at a time.
 3. All of it at once while 8 good clients stream: they must lose nothing, and the gaps between their tokens may at
    the 99th percentile be twice those without the rest.
@@ -41,9 +41,6 @@ BODY_BYTES_MAX = 32 << 20
 EXPONENT_MAX = 1.2
 ACCEPTED_CPU_MAX = 2.0
 BYTES_PER_BYTE_MAX = 16
-# Beside that: what small values take before their memory is refused (Limits::json_bytes_max), in JSON, as
-# the template's values, and in the arrays that grow.
-MEMORY_FREE = 384 << 20
 # Shorter ones are noise, and so is the memory of small bodies.
 SECONDS_MEASURED_MIN = 0.03
 MEMORY_MEASURED_MIN = 1 << 20
@@ -143,7 +140,7 @@ def complaints_about(name, results, checks_times):
             found.append(f"{where}: {r['status']}")
         if checks_times and r["status"] < 300 and r["cpu"] > ACCEPTED_CPU_MAX:
             found.append(f"{where}: accepted, and took {r['cpu']:.2f} s of CPU")
-        if r["bytes"] >= MEMORY_MEASURED_MIN and r["memory"] > max(MEMORY_FREE, BYTES_PER_BYTE_MAX * r["bytes"]):
+        if r["bytes"] >= MEMORY_MEASURED_MIN and r["memory"] > BYTES_PER_BYTE_MAX * r["bytes"]:
             found.append(f"{where}: {r['memory'] / r['bytes']:.1f} bytes of memory per byte")
     return found
 
