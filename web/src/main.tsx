@@ -1,7 +1,6 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { openStore } from './chat/store.ts';
-import { focusComposer, startChat } from './pages/chat/chat_page.tsx';
 import { listenToKeys } from './shortcuts.ts';
 import './styles/tokens.css';
 import './styles/base.css';
@@ -10,7 +9,7 @@ import './styles/pages.css';
 
 await openStore();
 render(<App />, document.getElementById('app')!);
-listenToKeys({ startChat, focusComposer });
+listenToKeys();
 
 // Needs HTTPS or this machine: without it the app works, and is not kept for use offline.
 if (import.meta.env.PROD && 'serviceWorker' in navigator) {

@@ -10,22 +10,20 @@ export const SHORTCUTS = [
   { keys: 'Alt 1 … 4', does: 'Chat, Models, Dashboard, Settings' },
 ];
 
-interface Actions {
-  startChat: () => void;
-  focusComposer: () => void;
-}
-
 const isWriting = (target: EventTarget | null) =>
   target instanceof HTMLElement && target.matches('input, textarea, select');
 
-function search() {
-  go('chat');
-  const focus = () => document.getElementById('search-chats')?.focus();
-  focus(); // at once, so that no letter is lost; from another page the list comes with the next frame
+// At once, so that no letter is lost; from another page the field comes with the next frame.
+function write(field: string, id = '') {
+  go('chat', id);
+  const focus = () => document.getElementById(field)?.focus();
+  focus();
   requestAnimationFrame(focus);
 }
 
-export function listenToKeys({ startChat, focusComposer }: Actions) {
+export const startChat = () => write('composer');
+
+export function listenToKeys() {
   addEventListener('keydown', (event) => {
     const control = event.ctrlKey || event.metaKey;
     const page = PAGES[Number(event.key) - 1];
@@ -36,11 +34,11 @@ export function listenToKeys({ startChat, focusComposer }: Actions) {
     } else if (control && event.shiftKey && event.key.toLowerCase() === 'o') {
       action = startChat;
     } else if (control && event.key.toLowerCase() === 'k') {
-      action = search;
+      action = () => write('search-chats');
     } else if (event.altKey && !control && page) {
       action = () => { location.hash = hrefOf(page); };
     } else if (event.key === '/' && !control && !isWriting(event.target)) {
-      action = () => { go('chat', place.value.id); requestAnimationFrame(focusComposer); };
+      action = () => write('composer', place.value.id);
     }
     if (!action) return;
     event.preventDefault();

@@ -11,21 +11,13 @@ import { Icon } from '../../parts/icons.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { go } from '../../place.ts';
 import { set, settings } from '../../settings.ts';
+import { startChat } from '../../shortcuts.ts';
 import { ChatSettings } from './chat_settings.tsx';
 import { Composer } from './composer.tsx';
 import { ConversationList } from './conversation_list.tsx';
 import { Answer, UserMessage } from './message_view.tsx';
 
 const drafts = signal<Record<string, string>>({}); // by conversation, until it is sent
-
-export function focusComposer() {
-  document.getElementById('composer')?.focus();
-}
-
-export function startChat() {
-  go('chat');
-  requestAnimationFrame(focusComposer);
-}
 
 // The conversation in the address, or one that begins when something is done with it.
 function opened(id: string): Conversation {
