@@ -1,6 +1,7 @@
 #include "base/cpu_quota.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,7 +12,7 @@ namespace {
 // A machine whose groups are files of the test.
 class CpuQuota : public testing::Test {
  protected:
-  CpuQuota() : root_(testing::TempDir() + "cpu_quota_test") { std::filesystem::remove_all(root_); }
+  CpuQuota() : root_(testing::TempDir() + "cpu_quota_test_" + std::to_string(::getpid())) {}
   ~CpuQuota() override { std::filesystem::remove_all(root_); }
   CpuQuota(const CpuQuota&) = delete;
   CpuQuota& operator=(const CpuQuota&) = delete;

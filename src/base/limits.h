@@ -82,12 +82,14 @@ struct Limits {
   // A client that sends more than this behind a request that is not answered yet is cut off.
   std::size_t http_ahead_bytes_max = std::size_t{256} << 10;
   // JSON of a client that is nested deeper or has more values is refused while it is read, in a
-  // body and in a string that is read as JSON again (server/bounded_json.h). A message of one
-  // letter takes 50 times the memory of its text; a body of nothing but token ids or pictures needs
-  // less than this.
+  // body and in a string that is read as JSON again (server/bounded_json.h). So is what takes more
+  // memory than this, or so many times that of its text, but for the first megabyte: messages of
+  // one letter take nine times theirs, a list of such texts sixteen.
   std::size_t json_nesting_max = 128;
   std::size_t json_values_max = std::size_t{1} << 23;
   std::size_t json_bytes_max = std::size_t{128} << 20;
+  std::size_t json_free_bytes = std::size_t{1} << 20;
+  std::size_t json_bytes_per_byte_max = 10;
 
   // What a model writes (server/chat). So much is held back while it may become a tool call: its
   // arguments before its name, or one parameter whose type must be seen whole. More is given to the

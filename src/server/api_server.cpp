@@ -1,5 +1,6 @@
 #include "server/api_server.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "base/format.h"
 #include "server/api_keys.h"
+#include "server/bounded_json.h"
 #include "server/browser_guard.h"
 #include "server/http/target.h"
 #include "server/metrics.h"
@@ -254,7 +256,7 @@ class ApiServer::Impl {
     co_return ApiResult<void>();
   }
 
-  using Prepare = Prepared (*)(ServedModel&, HttpExchange&, const Json&, const Client&);
+  using Prepare = Prepared (*)(ServedModel&, HttpExchange&, Json&, const Client&);
   struct Asked {
     std::string model_name;
     ModelPool::Held model;                   // null: it has to be loaded first
@@ -265,7 +267,7 @@ class ApiServer::Impl {
   // and only as much of it as there are workers is ever there.
   ApiResult<Asked> prepare(HttpExchange& exchange, const Client& client, Prepare route,
                            ModelPool::Held model) const {
-    const ApiResult<Json> body = parse_json(exchange.request().body(), options_.http.limits);
+    ApiResult<Json> body = parse_json(exchange.request().body(), options_.http.limits);
     if (!body) return std::unexpected(body.error());
     JsonFields fields(*body);
     std::string name = fields.text("model").value_or("");
@@ -280,6 +282,7 @@ class ApiServer::Impl {
     if (!model) model = pool_->find_loaded(name);
     if (!model) return Asked{.model_name = std::move(name), .model = {}, .answer = {}};
     Prepared answer = route(*model, exchange, *body, client);
+    destroy(*body);
     if (!answer) return std::unexpected(answer.error());
     return Asked{.model_name = {}, .model = std::move(model), .answer = std::move(*answer)};
   }
@@ -289,13 +292,18 @@ class ApiServer::Impl {
     if (const auto problem = co_await exchange.read_body()) {
       co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
     }
-    ApiResult<Asked> asked =
-        co_await workers_.run(exchange, [&] { return prepare(exchange, client, route, nullptr); });
+    const auto work_on = [&](const ModelPool::Held& model) {
+      ApiResult<Asked> result = prepare(exchange, client, route, model);
+      // The heap of each worker would keep what its largest request took.
+      constexpr std::size_t kLarge = std::size_t{1} << 19;
+      if (exchange.request().body().size() >= kLarge) ::malloc_trim(0);
+      return result;
+    };
+    ApiResult<Asked> asked = co_await workers_.run(exchange, [&] { return work_on(nullptr); });
     if (asked && !asked->answer) {
       const ApiResult<ModelPool::Held> model = co_await pool_->get(asked->model_name, exchange);
       if (!model) co_return std::unexpected(model.error());
-      asked = co_await workers_.go_on(exchange,
-                                      [&] { return prepare(exchange, client, route, *model); });
+      asked = co_await workers_.go_on(exchange, [&] { return work_on(*model); });
     }
     if (!asked) co_return std::unexpected(asked.error());
     co_return co_await asked->answer->send(exchange, workers_);

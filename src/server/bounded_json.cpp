@@ -56,6 +56,15 @@ void keep_last_of_each_name(Members& object) {
   object = std::move(kept);
 }
 
+// A vector of pairs with a constant name would copy all values to grow: each with all below it.
+void make_room_for_one(Members::Container& members) {
+  if (members.size() < members.capacity()) return;
+  Members::Container larger;
+  larger.reserve(std::max<std::size_t>(2, 2 * members.size()));
+  for (auto& [name, value] : members) larger.emplace_back(name, std::move(value));
+  members.swap(larger);
+}
+
 // Memory beside the value itself, which its array or object has: what the heap adds is guessed.
 std::size_t heap_bytes(const Json& value) {
   constexpr std::size_t kBlock = 16;  // what malloc() keeps of its own
@@ -68,7 +77,14 @@ std::size_t heap_bytes(const Json& value) {
 // nlohmann's events of a text, in the order of the text.
 class Builder final : public nlohmann::json_sax<Json> {
  public:
-  explicit Builder(const Limits& limits) : limits_(limits) {}
+  Builder(const Limits& limits, std::size_t text_bytes)
+      : limits_(limits),
+        n_bytes_max_(
+            std::min(limits.json_bytes_max,
+                     limits.json_free_bytes + limits.json_bytes_per_byte_max * text_bytes)) {}
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+  ~Builder() override { destroy(root_); }
 
   bool null() override { return add({}); }
   bool boolean(bool value) override { return add(value); }
@@ -123,9 +139,9 @@ class Builder final : public nlohmann::json_sax<Json> {
     const bool has_name = !open_.empty() && open_.back()->is_object();
     n_bytes_ +=
         sizeof(Json) + heap_bytes(value) + (has_name ? sizeof(std::string) + name_.size() : 0);
-    if (n_bytes_ > limits_.json_bytes_max) {
-      refuse(format_text("its values would take more than {} MB of memory",
-                         limits_.json_bytes_max >> 20U));
+    if (n_bytes_ > n_bytes_max_) {
+      refuse(format_text("its {} values would take more than {} MB of memory: send fewer of them",
+                         n_values_, n_bytes_max_ >> 20U));
       return nullptr;
     }
     if (open_.empty()) {
@@ -137,11 +153,13 @@ class Builder final : public nlohmann::json_sax<Json> {
       return &items.emplace_back(std::move(value));
     }
     auto& members = open_.back()->get_ref<Members&>();
+    make_room_for_one(members);
     // Of the vector below it: the map's own emplace() would look for the name first.
     return &members.emplace_back(std::move(name_), std::move(value)).second;
   }
 
   const Limits& limits_;
+  const std::size_t n_bytes_max_;
   Json root_;
   std::vector<Json*> open_;
   string_t name_;
@@ -152,8 +170,21 @@ class Builder final : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
+void destroy(Json& json) {
+  if (!json.is_structured()) return;
+  for (Json& value : json) destroy(value);
+  json.clear();
+}
+
+std::size_t n_values(const Json& json) {
+  std::size_t n = 1;
+  if (!json.is_structured()) return n;
+  for (const Json& value : json) n += n_values(value);
+  return n;
+}
+
 Result<Json> parse_bounded(std::string_view text, const Limits& limits) {
-  Builder builder(limits);
+  Builder builder(limits, text.size());
   if (Json::sax_parse(text, &builder)) return builder.take();
   return std::unexpected(builder.error());
 }

@@ -17,6 +17,11 @@
 
 namespace slipstream {
 
+// nlohmann's destructor first moves all values of an array into another one; this needs no memory.
+void destroy(nlohmann::ordered_json& json);
+// All values of it, itself included.
+[[nodiscard]] std::size_t n_values(const nlohmann::ordered_json& json);
+
 [[nodiscard]] Result<nlohmann::ordered_json> parse_bounded(std::string_view text,
                                                            const Limits& limits = kLimits);
 

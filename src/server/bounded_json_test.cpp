@@ -103,5 +103,32 @@ TEST(BoundedJson, ABodyOfNothingButNamesTakesLinearTime) {
   EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 10);
 }
 
+TEST(BoundedJson, ManyTinyValuesAreRefused) {
+  const auto list_of = [](std::string_view value) {
+    std::string text = "[";
+    while (text.size() < std::size_t{2} << 20) text += format_text("{},", value);
+    return text + "0]";
+  };
+  for (const std::string_view dense : {"\"x\"", "{}", "[]", "[0]"}) {
+    const auto read = parse_bounded(list_of(dense));
+    ASSERT_FALSE(read.has_value()) << dense;
+    EXPECT_EQ(read.error().code, Code::kUnsupported);
+  }
+  // What clients send, at its densest.
+  for (const std::string_view usual :
+       {"0", "1234", R"({"role":"user","content":"x"})", R"({"type":"text","text":"x"})",
+        R"({"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string"}}}})"}) {
+    EXPECT_TRUE(parse_bounded(list_of(usual)).has_value()) << usual;
+  }
+  EXPECT_TRUE(parse_bounded(R"(["x","x","x"])").has_value());
+}
+
+TEST(BoundedJson, ValuesAreCountedAndDestroyed) {
+  Json json = *parse_bounded(R"({"a": [1, {"b": []}], "c": "d"})");
+  EXPECT_EQ(n_values(json), 6);
+  destroy(json);
+  EXPECT_EQ(json, Json::object());
+}
+
 }  // namespace
 }  // namespace slipstream

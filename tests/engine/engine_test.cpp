@@ -308,7 +308,7 @@ TEST_F(EngineThread, IsAskedForAPlaceBeforeAnythingIsBuilt) {
 class ChangedModel {
  public:
   explicit ChangedModel(const std::function<void(gguf_context*)>& change)
-      : path_(testing::TempDir() + "changed_model.gguf") {
+      : path_(testing::TempDir() + "changed_model." + std::to_string(::getpid()) + ".gguf") {
     ggml_context* tensors = nullptr;
     const gguf_context_ptr file(
         gguf_init_from_file(SLIPSTREAM_NEEDLE_MODEL, {.no_alloc = false, .ctx = &tensors}));

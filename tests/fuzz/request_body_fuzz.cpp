@@ -49,14 +49,13 @@ void check_chat(const ChatRequest& request) {
 }  // namespace
 
 int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
-  const ApiResult<Json> body =
-      slipstream::parse_json({reinterpret_cast<const char*>(data), n_bytes});
+  ApiResult<Json> body = slipstream::parse_json({reinterpret_cast<const char*>(data), n_bytes});
   check(body);
   if (!body) return 0;
-  const ApiResult<ChatRequest> chat = slipstream::read_chat_request(*body);
-  check(chat);
-  if (chat) check_chat(*chat);
   check(slipstream::read_completion_request(*body));
   check(slipstream::read_embedding_request(*body));
+  const ApiResult<ChatRequest> chat = slipstream::read_chat_request(*body);  // takes the body apart
+  check(chat);
+  if (chat) check_chat(*chat);
   return 0;
 }

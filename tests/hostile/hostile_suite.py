@@ -58,10 +58,6 @@ class Watched(Serving):
     def proc(self, name):
         return pathlib.Path(f"/proc/{self.process.pid}/{name}")
 
-    def memory(self, key):
-        line = next(line for line in self.proc("status").read_text().splitlines() if line.startswith(key))
-        return int(line.split()[1]) << 10
-
     def forget_peak(self):
         self.proc("clear_refs").write_text("5")
 

@@ -62,6 +62,27 @@ class Bodies(unittest.TestCase):
         self.assertEqual(status, 400)
         self.assertIn("values", answer["error"]["message"])
 
+    def test_memory_of_many_small_values(self):
+        """At most 16 bytes for each byte of a body; tests/hostile has all kinds at all sizes."""
+        n = 4 << 20
+        many = {
+            "messages": {"messages": [{"role": "user", "content": "x"}] * (n // 31)},
+            "parts": {"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}] * (n // 27)}]},
+            "numbers": {**CHAT, "x": [0] * (n // 2)},
+            "texts": {**CHAT, "stop": ["x"] * (n // 4)},
+            "tools": {**CHAT, "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}] * (n // 67)},
+            "members": {**CHAT, "x": {f"k{i}": 0 for i in range(n // 11)}},
+        }
+        for name, body in many.items():
+            body = json.dumps(body, separators=(",", ":")).encode()
+            pathlib.Path(f"/proc/{self.server.process.pid}/clear_refs").write_text("5")  # forget the peak
+            before = self.server.memory("VmRSS")
+            status = self.server.ask("POST", "/v1/chat/completions", body)[0]
+            self.assertIn(status, (200, 400), name)
+            self.assertLess((self.server.memory("VmHWM") - before) / len(body), 16, name)
+            # The text itself may be there until its connection has ended.
+            self.assertLess(self.server.memory("VmRSS") - before, 2 * len(body), f"{name}: kept")
+
     def test_what_is_quoted_is_cut(self):
         status, answer = self.server.post("/v1/chat/completions", {**CHAT, "model": "m" * (30 << 20)})
         self.assertEqual(status, 404)

@@ -45,6 +45,11 @@ class Serving:
             time.sleep(0.02)
         raise AssertionError(f"no {pattern} in the log:\n{self.log()}")
 
+    def memory(self, key):
+        """VmRSS, or VmHWM, the most it ever was, in bytes."""
+        lines = pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith(key)).split()[1]) << 10
+
     def n_requests(self):
         """In progress or in the queue."""
         metrics = self.ask("GET", "/metrics")[1]

@@ -1,5 +1,7 @@
 #include "cli/serve/serve.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -92,6 +94,10 @@ Result<bool> wait_for_models(const ApiServer& server, const StopSignals& signals
   }
 }
 
+// Blocks as large as those of a large request are then always the system's, and go back to it when
+// they are freed. By itself glibc would come to keep up to 64 MB in the heap of each thread.
+void return_large_blocks() { ::mallopt(M_MMAP_THRESHOLD, 1 << 20); }
+
 Result<void> try_serve(const Options& options, UniqueFd listener) {
   StopSignals signals;
   if (const char* key = std::getenv("SLIPSTREAM_API_KEY");
@@ -132,6 +138,7 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
 }  // namespace
 
 int serve(const Options& options, char** argv) {
+  return_large_blocks();
   // Before anything is loaded, and before there are threads.
   Result<UniqueFd> listener = listener_of(options);
   if (listener && options.supervises && !n_restarts_by_supervisor()) {

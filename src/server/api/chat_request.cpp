@@ -17,59 +17,62 @@ void read_logprobs(JsonFields& fields, SamplingParams& sampling) {
   if (wanted) sampling.n_top_logprobs = static_cast<int>(n_top.value_or(0));
 }
 
+const Json* member(const Json& object, std::string_view name) {
+  return object.is_object() ? JsonFields(object).any(name) : nullptr;
+}
+
+bool has_text(const Json& object, std::string_view name) {
+  const Json* text = member(object, name);
+  return text != nullptr && text->is_string();
+}
+
+// Of a body that was checked: null if it is not there.
+Json take(Json& object, std::string_view name) {
+  const auto found = object.find(name);
+  return found == object.end() ? Json() : std::move(*found);
+}
+
 // What a message must have before a template is asked. An assistant may have called tools instead.
-Json read_messages(JsonFields& fields) {
+void check_messages(JsonFields& fields) {
   const Json* messages = fields.array("messages");
   if (messages == nullptr || messages->empty()) {
     fields.refuse("messages", "'messages' must be an array with at least one message");
-    return Json::array();
+    return;
   }
   for (std::size_t i = 0; i < messages->size(); ++i) {
-    const std::string path = format_text("messages[{}]", i);
     const Json& message = (*messages)[i];
-    if (!message.is_object() || !message.value("role", Json()).is_string()) {
+    const std::string path = format_text("messages[{}]", i);
+    if (!has_text(message, "role")) {
       fields.refuse(path, format_text("'{}' must be an object with a role", path));
-      break;
+      return;
     }
-    const bool has_content = !message.value("content", Json()).is_null();
-    if (!has_content && message["role"] != "assistant") {
+    if (member(message, "content") == nullptr && message["role"] != "assistant") {
       fields.refuse(path + ".content", format_text("'{}.content' is required", path));
-      break;
+      return;
     }
   }
-  return *messages;
 }
 
-Json read_tools(JsonFields& fields) {
+bool is_function(const Json& tool) {
+  const Json* type = member(tool, "type");
+  return type != nullptr && *type == "function" && member(tool, "function") != nullptr &&
+         has_text(tool["function"], "name");
+}
+
+void check_tools(JsonFields& fields) {
   const Json* tools = fields.array("tools");
-  if (tools == nullptr) return {};
-  for (std::size_t i = 0; i < tools->size(); ++i) {
-    const Json& tool = (*tools)[i];
-    const bool is_function = tool.is_object() && tool.value("type", Json()) == "function" &&
-                             tool.contains("function") && tool["function"].is_object() &&
-                             tool["function"].value("name", Json()).is_string();
-    if (!is_function) {
-      fields.refuse("tools",
-                    format_text("'tools[{}]' must be a function with a name, as in {{\"type\": "
-                                "\"function\", \"function\": {{\"name\": ...}}}}",
-                                i));
-      return {};
-    }
-  }
-  return *tools;
+  if (tools == nullptr) return;
+  const auto wrong = std::ranges::find_if_not(*tools, is_function);
+  if (wrong == tools->end()) return;
+  fields.refuse("tools",
+                format_text("'tools[{}]' must be a function with a name, as in {{\"type\": "
+                            "\"function\", \"function\": {{\"name\": ...}}}}",
+                            wrong - tools->begin()));
 }
 
 bool has_tool(const Json& tools, const std::string& name) {
   return std::ranges::any_of(
       tools, [&name](const Json& tool) { return tool["function"]["name"] == name; });
-}
-
-// {"type": "function", "function": {"name": ...}}
-std::string name_in(const Json& choice) {
-  const bool is_function = choice.is_object() && choice.value("type", Json()) == "function" &&
-                           choice.value("function", Json()).is_object();
-  const Json name = is_function ? choice["function"].value("name", Json()) : Json();
-  return name.is_string() ? name.get<std::string>() : "";
 }
 
 // "none" takes the tools away.
@@ -82,7 +85,7 @@ ToolChoice read_tool_choice(JsonFields& fields, Json& tools) {
     tools = {};
     return result;
   }
-  result.name = name_in(*choice);
+  if (is_function(*choice)) result.name = (*choice)["function"]["name"].get<std::string>();
   if (*choice != "required" && result.name.empty()) {
     fields.refuse("tool_choice",
                   "'tool_choice' must be \"none\", \"auto\", \"required\" or {\"type\": "
@@ -99,19 +102,19 @@ ToolChoice read_tool_choice(JsonFields& fields, Json& tools) {
   return result;
 }
 
-std::optional<Json> read_response_format(JsonFields& fields) {
+std::optional<Json> read_response_format(JsonFields& fields, Json& body) {
   const Json* format = fields.object("response_format");
   if (format == nullptr) return std::nullopt;
   JsonFields format_fields(*format, "response_format");
   const std::string type = format_fields.text("type").value_or("");
   if (type == "text") return std::nullopt;
-  const auto demand = [](const Json& schema) { return std::optional<Json>(std::in_place, schema); };
-  if (type == "json_object") return demand({{"type", "object"}});
+  if (type == "json_object") return std::optional<Json>(std::in_place, Json{{"type", "object"}});
   if (type == "json_schema") {
     const Json* json_schema = format_fields.object("json_schema");
-    const auto schema =
-        json_schema == nullptr ? Json::const_iterator() : json_schema->find("schema");
-    if (json_schema != nullptr && schema != json_schema->end()) return demand(*schema);
+    if (json_schema != nullptr && json_schema->contains("schema")) {
+      return std::optional<Json>(std::in_place,
+                                 std::move(body["response_format"]["json_schema"]["schema"]));
+    }
     fields.refuse("response_format", "'response_format.json_schema.schema' is required");
     return std::nullopt;
   }
@@ -122,14 +125,17 @@ std::optional<Json> read_response_format(JsonFields& fields) {
 
 }  // namespace
 
-ApiResult<ChatRequest> read_chat_request(const Json& body) {
+ApiResult<ChatRequest> read_chat_request(Json& body) {
   JsonFields fields(body);
-  ChatRequest request{.options = read_generation_options(fields),
-                      .messages = read_messages(fields)};
-  request.tools = read_tools(fields);
+  ChatRequest request{.options = read_generation_options(fields), .messages = {}};
+  check_messages(fields);
+  check_tools(fields);
+  if (fields.error()) return std::unexpected(*fields.error());
+  request.messages = take(body, "messages");
+  request.tools = take(body, "tools");
   request.tool_choice = read_tool_choice(fields, request.tools);
   read_logprobs(fields, request.options.sampling);
-  request.response_schema = read_response_format(fields);
+  request.response_schema = read_response_format(fields, body);
   const bool has_grammar = !request.options.sampling.grammar.empty();
   if (has_grammar && request.response_schema) {
     fields.refuse("grammar", "'grammar' and 'response_format' exclude each other");
@@ -146,7 +152,7 @@ ApiResult<ChatRequest> read_chat_request(const Json& body) {
           "chat_template_kwargs",
           format_text("'chat_template_kwargs' must have at most {} members", kVariablesMax));
     }
-    request.template_variables = *variables;
+    request.template_variables = take(body, "chat_template_kwargs");
   }
   if (fields.error()) return std::unexpected(*fields.error());
   return request;

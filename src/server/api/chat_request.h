@@ -29,6 +29,7 @@ struct ChatRequest {
   std::optional<Json> response_schema = {};
 };
 
-[[nodiscard]] ApiResult<ChatRequest> read_chat_request(const Json& body);
+// Takes what may be long out of the body: a second one of it would be many times its text.
+[[nodiscard]] ApiResult<ChatRequest> read_chat_request(Json& body);
 
 }  // namespace slipstream

@@ -7,6 +7,12 @@
 
 namespace slipstream {
 
+namespace {
+
+constexpr std::size_t kTextsMax = 1024;  // whoever uses them takes far fewer
+
+}  // namespace
+
 ApiResult<Json> parse_json(std::string_view text, const Limits& limits) {
   Result<Json> json = parse_bounded(text, limits);
   if (!json)
@@ -75,6 +81,10 @@ std::vector<std::string> JsonFields::texts(std::string_view name) {
   if (value == nullptr) return {};
   if (value->is_string()) return {value->get<std::string>()};
   std::vector<std::string> texts;
+  if (value->size() > kTextsMax) {
+    refuse(name, format_text("'{}' must have at most {} texts", path_of(name), kTextsMax));
+    return {};
+  }
   if (value->is_array()) {
     for (const Json& item : *value) {
       if (!item.is_string()) break;

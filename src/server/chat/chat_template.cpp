@@ -71,15 +71,15 @@ MarkedText marked_but(const std::string& text, const std::vector<std::string_vie
   }
 }
 
-Value answer_value(const Json& content, const std::vector<std::string_view>& markup,
+Value answer_value(Json content, const std::vector<std::string_view>& markup,
                    jinja::Budget& budget) {
   if (content.is_string()) {
     return Value::text(marked_but(content.get_ref<const std::string&>(), markup), &budget);
   }
-  Value parts = Value::from_json(content, Origin::kClient, budget, 2);
-  if (!content.is_array()) return parts;
-  for (std::size_t i = 0; i < content.size(); ++i) {
-    const auto* part = (*parts.list())[i].as<std::shared_ptr<jinja::Dict>>();
+  Value parts = Value::from_json(std::move(content), Origin::kClient, budget, 2);
+  if (parts.list() == nullptr) return parts;
+  for (const Value& item : *parts.list()) {
+    const auto* part = item.as<std::shared_ptr<jinja::Dict>>();
     if (part == nullptr) continue;
     for (auto& [key, value] : (*part)->items) {
       if (key == "text" && value.text() != nullptr) {
@@ -90,22 +90,25 @@ Value answer_value(const Json& content, const std::vector<std::string_view>& mar
   return parts;
 }
 
-Value messages_value(const ChatInput& input, const std::vector<std::string_view>& answer_markup,
+Value messages_value(ChatInput& input, const std::vector<std::string_view>& answer_markup,
                      jinja::Budget& budget) {
-  const Json& messages = input.messages;
-  if (!messages.is_array()) return Value::from_json(messages, Origin::kClient, budget);
+  Json& messages = input.messages;
+  if (!messages.is_array()) {
+    return Value::from_json(std::move(messages), Origin::kClient, budget);
+  }
   std::vector<Value> values;
   values.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    const Json& message = messages[i];
-    Value value = Value::from_json(message, Origin::kClient, budget, 1);
+    Json& message = messages[i];
+    const bool is_answer = !answer_markup.empty() && std::ranges::binary_search(input.answers, i);
+    Json answer = is_answer ? std::exchange(message["content"], Json()) : Json();
+    Value value = Value::from_json(std::move(message), Origin::kClient, budget, 1);
     if (const auto* dict = value.as<std::shared_ptr<jinja::Dict>>(); dict != nullptr) {
-      const bool is_answer = !answer_markup.empty() && std::ranges::binary_search(input.answers, i);
       for (auto& [key, item] : (*dict)->items) {
         if (key == "role" && item.text() != nullptr && is_known_role(*item.text())) {
           item = Value::text(MarkedText(*item.text(), Origin::kTemplate), &budget);
         } else if (key == "content" && is_answer) {
-          item = answer_value(message["content"], answer_markup, budget);
+          item = answer_value(std::move(answer), answer_markup, budget);
         }
       }
     }
@@ -147,13 +150,14 @@ Result<ChatTemplate> ChatTemplate::create(std::string_view source, std::string b
   return chat;
 }
 
-Result<MarkedText> ChatTemplate::render_plainly(const ChatInput& input,
-                                                jinja::Budget& budget) const {
+// What becomes a value of the template is gone from the input: both would be many times a client's
+// text.
+Result<MarkedText> ChatTemplate::render_plainly(ChatInput input, jinja::Budget& budget) const {
   try {
     std::vector<std::pair<std::string, Value>> globals;
     if (input.variables.is_object()) {
-      for (const auto& [key, value] : input.variables.items()) {
-        globals.emplace_back(key, Value::from_json(value, Origin::kClient, budget));
+      for (auto& [key, value] : input.variables.get_ref<Json::object_t&>()) {
+        globals.emplace_back(key, Value::from_json(std::move(value), Origin::kClient, budget));
       }
     }
     const auto set = [&globals](std::string_view name, Value value) {
@@ -162,7 +166,7 @@ Result<MarkedText> ChatTemplate::render_plainly(const ChatInput& input,
     };
     set("messages", messages_value(input, answer_markup_, budget));
     if (input.tools.is_array() && !input.tools.empty()) {
-      set("tools", Value::from_json(input.tools, Origin::kClient, budget));
+      set("tools", Value::from_json(std::move(input.tools), Origin::kClient, budget));
     } else {
       set("tools", Value(jinja::None{}));
     }
@@ -179,11 +183,11 @@ Result<MarkedText> ChatTemplate::render_plainly(const ChatInput& input,
   }
 }
 
-Result<MarkedText> ChatTemplate::render(const ChatInput& input) const {
-  Result<ChatInput> said = say_for(input, abilities_, format_);
+Result<MarkedText> ChatTemplate::render(ChatInput input) const {
+  Result<ChatInput> said = say_for(std::move(input), abilities_, format_);
   if (!said) return std::unexpected(said.error());
   jinja::Budget budget;
-  return render_plainly(*said, budget);
+  return render_plainly(std::move(*said), budget);
 }
 
 // Renders small conversations with words that no template contains, and looks for them.

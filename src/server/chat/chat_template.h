@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/result.h"
 #include "engine/sampling/marked_text.h"
 #include "server/chat/chat_format.h"
@@ -39,6 +40,8 @@ struct ChatInput {
   std::chrono::sys_seconds now = {};      // for templates that tell the date, as UTC
   // Messages that hold an answer just as the model wrote it: say_for() knows them.
   std::vector<std::size_t> answers = {};
+  // Of the arguments of all calls, which a client may write as text.
+  std::size_t n_argument_values_max = kLimits.json_values_max;
 };
 
 // What a template does by itself.
@@ -63,7 +66,7 @@ class ChatTemplate {
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  [[nodiscard]] Result<MarkedText> render(const ChatInput& input) const;
+  [[nodiscard]] Result<MarkedText> render(ChatInput input) const;
   [[nodiscard]] const TemplateAbilities& abilities() const { return abilities_; }
   // How the model is going to answer.
   [[nodiscard]] const ChatFormat& format() const { return format_; }
@@ -72,8 +75,7 @@ class ChatTemplate {
   struct Syntax;
   ChatTemplate();
   // The input as it is, nothing said differently.
-  [[nodiscard]] Result<MarkedText> render_plainly(const ChatInput& input,
-                                                  jinja::Budget& budget) const;
+  [[nodiscard]] Result<MarkedText> render_plainly(ChatInput input, jinja::Budget& budget) const;
   void find_abilities();
 
   std::unique_ptr<const Syntax> syntax_;

@@ -17,15 +17,16 @@ std::string dump(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// The texts of a message's parts, one per line; a text as it is; nothing for null.
-Result<std::string> joined_content(const Json& message) {
-  const auto content = message.find("content");
-  if (content == message.end() || content->is_null()) return std::string();
-  if (content->is_string()) return content->get<std::string>();
-  if (!content->is_array()) return fail(Code::kInvalidArgument, "a message's content is no text");
+// Taken out of a message: the texts of its parts, one per line; a text as it is; nothing for null.
+Result<std::string> take_content(Json& message) {
+  const auto found = message.find("content");
+  Json content = found == message.end() ? Json() : std::move(*found);
+  if (content.is_null()) return std::string();
+  if (content.is_string()) return std::move(content.get_ref<std::string&>());
+  if (!content.is_array()) return fail(Code::kInvalidArgument, "a message's content is no text");
   std::string text;
   bool first = true;
-  for (const Json& part : *content) {
+  for (const Json& part : content) {
     const bool is_text = part.is_object() && part.contains("text") && part["text"].is_string();
     if (!is_text) {
       const std::string type =
@@ -35,7 +36,7 @@ Result<std::string> joined_content(const Json& message) {
     }
     if (!first) text += '\n';
     first = false;
-    text += part["text"].get<std::string>();
+    text += part["text"].get_ref<const std::string&>();
   }
   return text;
 }
@@ -80,8 +81,8 @@ std::string described(const Json& tools) {
 
 class Speaker {
  public:
-  Speaker(const ChatInput& input, const TemplateAbilities& abilities, const ChatFormat& format)
-      : input_(input),
+  Speaker(ChatInput input, const TemplateAbilities& abilities, const ChatFormat& format)
+      : input_(std::move(input)),
         abilities_(abilities),
         wants_nine_(format.tool_calls == ToolCallFamily::kMistral) {}
 
@@ -92,12 +93,12 @@ class Speaker {
     const bool has_tools = input_.tools.is_array() && !input_.tools.empty();
     const bool describes_tools = has_tools && !abilities_.takes_tools;
     if (describes_tools) pending_system_ = described(input_.tools);
-    for (const Json& message : input_.messages) {
-      if (auto said = say(message); !said) return std::unexpected(said.error());
+    for (Json& message : input_.messages) {
+      if (auto said = say(std::move(message)); !said) return std::unexpected(said.error());
     }
     flush_results();
     flush_system();
-    ChatInput result = input_;
+    ChatInput result = std::move(input_);
     if (describes_tools) result.tools = Json();
     result.messages = std::move(messages_);
     result.answers = std::move(answers_);
@@ -105,15 +106,16 @@ class Speaker {
   }
 
  private:
-  Result<void> say(const Json& message) {
-    if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
+  Result<void> say(Json said) {
+    if (!said.is_object() || !said.contains("role") || !said["role"].is_string()) {
       return fail(Code::kInvalidArgument, "a message has no role");
     }
-    Result<std::string> content = joined_content(message);
+    Result<std::string> content = take_content(said);
     if (!content) return std::unexpected(content.error());
-    const std::string role = message["role"].get<std::string>();
-    Json said = message;
-    if (role == "system" || role == "developer") return say_system(*std::move(content), role, said);
+    const std::string role = said["role"].get<std::string>();
+    if (role == "system" || role == "developer") {
+      return say_system(*std::move(content), role, std::move(said));
+    }
     if (role == "tool" && !abilities_.takes_results) {
       return say_user("<tool_response>\n" + *content + "\n</tool_response>", {{"role", "user"}},
                       true);
@@ -121,18 +123,19 @@ class Speaker {
     if (role == "user") return say_user(*std::move(content), std::move(said), false);
     flush_system();
     if (role == "tool") {
-      if (said.contains("tool_call_id")) fix_id(said["tool_call_id"]);
+      const bool has_id = said.contains("tool_call_id");
       if (!said.contains("name")) {
-        const auto name = names_.find(dump(message.value("tool_call_id", Json())));
+        const auto name = names_.find(has_id ? dump(said["tool_call_id"]) : "null");
         if (name != names_.end()) said["name"] = name->second;
       }
+      if (has_id) fix_id(said["tool_call_id"]);
     }
-    if (said.contains("tool_calls")) {
+    const bool has_calls = said.contains("tool_calls");
+    if (has_calls) {
       if (auto calls = say_calls(said, *content); !calls) return calls;
     }
     alias_reasoning(said);
-    push(std::move(said), std::move(*content),
-         role == "assistant" && !message.contains("tool_calls"));
+    push(std::move(said), std::move(*content), role == "assistant" && !has_calls);
     return {};
   }
 
@@ -194,15 +197,7 @@ class Speaker {
       if (!function.contains("arguments")) function["arguments"] = Json::object();
       Json& arguments = function["arguments"];
       if (arguments.is_string() && !abilities_.wants_arguments_as_text) {
-        Result<Json> parsed = parse_bounded(arguments.get_ref<const std::string&>());
-        if (!parsed && parsed.error().code == Code::kUnsupported) {
-          return fail(Code::kInvalidArgument,
-                      format_text("the arguments of a tool call cannot be read as JSON: {}",
-                                  parsed.error().message));
-        }
-        if (parsed && parsed->is_object()) arguments = std::move(*parsed);
-        if (arguments.is_string() && arguments.get<std::string>().empty())
-          arguments = Json::object();
+        if (auto read = read_arguments(arguments); !read) return read;
       } else if (!arguments.is_string() && abilities_.wants_arguments_as_text) {
         arguments = dump(arguments);
       }
@@ -212,6 +207,22 @@ class Speaker {
                              dump(function["name"]), dump(arguments));
     }
     if (!takes_calls) said.erase("tool_calls");
+    return {};
+  }
+
+  // Text that is no object stays text.
+  Result<void> read_arguments(Json& arguments) {
+    const std::string& text = arguments.get_ref<const std::string&>();
+    Result<Json> parsed = text.empty() ? Json::object() : parse_bounded(text, argument_limits_);
+    if (!parsed && parsed.error().code == Code::kUnsupported) {
+      return fail(Code::kInvalidArgument,
+                  format_text("the arguments of tool calls cannot be read as JSON: {} (all calls "
+                              "together may have {} values)",
+                              parsed.error().message, input_.n_argument_values_max));
+    }
+    if (!parsed || !parsed->is_object()) return {};
+    argument_limits_.json_values_max -= n_values(*parsed);
+    arguments = std::move(*parsed);
     return {};
   }
 
@@ -251,9 +262,10 @@ class Speaker {
     messages_.push_back(std::move(said));
   }
 
-  const ChatInput& input_;
+  ChatInput input_;
   const TemplateAbilities& abilities_;
   const bool wants_nine_;
+  Limits argument_limits_{.json_values_max = input_.n_argument_values_max};  // what is left of it
   Json messages_ = Json::array();
   std::vector<std::size_t> answers_;          // among them: as the model wrote them
   std::map<std::string, std::string> names_;  // of tools, by the ids of their calls
@@ -263,9 +275,9 @@ class Speaker {
 
 }  // namespace
 
-Result<ChatInput> say_for(const ChatInput& input, const TemplateAbilities& abilities,
+Result<ChatInput> say_for(ChatInput input, const TemplateAbilities& abilities,
                           const ChatFormat& format) {
-  return Speaker(input, abilities, format).run();
+  return Speaker(std::move(input), abilities, format).run();
 }
 
 }  // namespace slipstream

@@ -11,7 +11,7 @@
 
 namespace slipstream {
 
-[[nodiscard]] Result<ChatInput> say_for(const ChatInput& input, const TemplateAbilities& abilities,
+[[nodiscard]] Result<ChatInput> say_for(ChatInput input, const TemplateAbilities& abilities,
                                         const ChatFormat& format);
 
 }  // namespace slipstream

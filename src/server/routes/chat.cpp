@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "server/api/chat_request.h"
+#include "server/bounded_json.h"
 #include "server/chat/ascii.h"
 #include "server/chat/call_grammar.h"
 #include "server/chat/chat_answer.h"
@@ -187,12 +188,37 @@ class Chat final : public GeneratedAnswer {
   std::vector<Choice> choices_;
 };
 
-ApiResult<MarkedText> render(const ServedModel& model, const ChatRequest& request) {
+// Each value of messages and tools takes memory many times its text, and most of them tokens. What
+// has more of them than this never fits, and is refused before a template sees it.
+std::size_t n_values_max(const ServedModel& model) {
+  constexpr std::size_t kPerToken = 4;  // clients add some that no template reads
+  constexpr std::size_t kAlways = 1024;
+  return kAlways + kPerToken * static_cast<std::size_t>(model.engine->n_context());
+}
+
+ApiResult<void> check_values(const ServedModel& model, const Json& body) {
+  std::size_t n = 0;
+  for (const char* name : {"messages", "tools"}) {
+    if (body.contains(name)) n += n_values(body[name]);
+  }
+  if (n <= n_values_max(model)) return {};
+  return std::unexpected(ApiError{
+      .message = format_text("'messages' and 'tools' have {} values, more than the {} that "
+                             "a context of {} tokens takes: leave out the oldest messages",
+                             n, n_values_max(model), model.engine->n_context()),
+      .param = "messages",
+      .code = "context_length_exceeded"});
+}
+
+// Takes the messages and variables: values of the template are made of them.
+ApiResult<MarkedText> render(const ServedModel& model, ChatRequest& request) {
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  Result<MarkedText> text = model.chat_template->render({.messages = request.messages,
-                                                         .tools = request.tools,
-                                                         .variables = request.template_variables,
-                                                         .now = now});
+  Result<MarkedText> text =
+      model.chat_template->render({.messages = std::move(request.messages),
+                                   .tools = request.tools,
+                                   .variables = std::move(request.template_variables),
+                                   .now = now,
+                                   .n_argument_values_max = n_values_max(model)});
   if (!text) return refuse("messages", text.error().message);
   return std::move(*text);
 }
@@ -306,7 +332,7 @@ ApiResult<std::string> grammar_of_response(const ServedModel& model, const ChatR
 
 }  // namespace
 
-Prepared prepare_chat(ServedModel& model, HttpExchange& exchange, const Json& body,
+Prepared prepare_chat(ServedModel& model, HttpExchange& exchange, Json& body,
                       const Client& client) {
   // Before anything is built for it; submit() asks again.
   if (const Result<void> room = model.engine->check_room(); !room) {
@@ -315,6 +341,7 @@ Prepared prepare_chat(ServedModel& model, HttpExchange& exchange, const Json& bo
   if (!model.chat_template) {
     return refuse("model", "This model has no chat template: use /v1/completions");
   }
+  if (const auto fits = check_values(model, body); !fits) return std::unexpected(fits.error());
   ApiResult<ChatRequest> request = read_chat_request(body);
   if (!request) return std::unexpected(request.error());
   const ApiResult<MarkedText> rendered = render(model, *request);

@@ -11,7 +11,7 @@
 namespace slipstream {
 
 // Given to the engine, or why not. On a worker.
-[[nodiscard]] Prepared prepare_chat(ServedModel& model, HttpExchange& exchange, const Json& body,
+[[nodiscard]] Prepared prepare_chat(ServedModel& model, HttpExchange& exchange, Json& body,
                                     const Client& client);
 
 }  // namespace slipstream

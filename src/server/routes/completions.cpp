@@ -114,18 +114,18 @@ class Completion final : public GeneratedAnswer {
 
 }  // namespace
 
-Prepared prepare_completion(ServedModel& model, HttpExchange& exchange, const Json& body,
+Prepared prepare_completion(ServedModel& model, HttpExchange& exchange, Json& body,
                             const Client& client) {
   // Before anything is built for it; submit() asks again.
   if (const Result<void> room = model.engine->check_room(); !room) {
     return std::unexpected(to_api_error(room.error()));
   }
-  const ApiResult<CompletionRequest> request = read_completion_request(body);
+  ApiResult<CompletionRequest> request = read_completion_request(body);
   if (!request) return std::unexpected(request.error());
   Prompts prompts;
-  for (const Prompt& prompt : request->prompts) {
-    ApiResult<std::vector<Token>> tokens =
-        to_tokens(model.engine->vocabulary(), "prompt", prompt, model.engine->n_context());
+  for (Prompt& prompt : request->prompts) {
+    ApiResult<std::vector<Token>> tokens = to_tokens(model.engine->vocabulary(), "prompt",
+                                                     std::move(prompt), model.engine->n_context());
     if (!tokens) return std::unexpected(tokens.error());
     prompts.push_back(std::move(*tokens));
   }

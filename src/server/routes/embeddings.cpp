@@ -16,7 +16,7 @@ namespace {
 
 // The model's tokens of every input, or why it cannot have an embedding.
 ApiResult<std::vector<std::vector<Token>>> read_inputs(const ServedModel& model,
-                                                       const EmbeddingRequest& request) {
+                                                       EmbeddingRequest request) {
   const Embedder& embedder = model.embeddings->embedder();
   if (request.n_dimensions && *request.n_dimensions != embedder.n_dimensions()) {
     return refuse("dimensions", format_text("'dimensions' must be {}: this model's embeddings "
@@ -24,9 +24,9 @@ ApiResult<std::vector<std::vector<Token>>> read_inputs(const ServedModel& model,
                                             embedder.n_dimensions()));
   }
   std::vector<std::vector<Token>> inputs;
-  for (const Prompt& input : request.inputs) {
+  for (Prompt& input : request.inputs) {
     ApiResult<std::vector<Token>> tokens =
-        to_tokens(model.engine->vocabulary(), "input", input, embedder.n_tokens_max());
+        to_tokens(model.engine->vocabulary(), "input", std::move(input), embedder.n_tokens_max());
     if (!tokens) return std::unexpected(tokens.error());
     if (std::cmp_greater(tokens->size(), embedder.n_tokens_max())) {
       return std::unexpected(ApiError{
@@ -88,17 +88,18 @@ class Embeddings final : public PreparedAnswer {
 
 }  // namespace
 
-Prepared prepare_embeddings(ServedModel& model, HttpExchange& /*exchange*/, const Json& body,
+Prepared prepare_embeddings(ServedModel& model, HttpExchange& /*exchange*/, Json& body,
                             const Client& client) {
   if (!model.embeddings) {
     return refuse("model", "This server makes no embeddings: start it with --embeddings");
   }
-  const ApiResult<EmbeddingRequest> request = read_embedding_request(body);
+  ApiResult<EmbeddingRequest> request = read_embedding_request(body);
   if (!request) return std::unexpected(request.error());
-  ApiResult<std::vector<std::vector<Token>>> inputs = read_inputs(model, *request);
+  const bool as_base64 = request->as_base64;
+  ApiResult<std::vector<std::vector<Token>>> inputs = read_inputs(model, std::move(*request));
   if (!inputs) return std::unexpected(inputs.error());
   for (const std::vector<Token>& input : *inputs) client.charge_prompt(input.size());
-  return std::make_unique<Embeddings>(model, request->as_base64, std::move(*inputs));
+  return std::make_unique<Embeddings>(model, as_base64, std::move(*inputs));
 }
 
 }  // namespace slipstream

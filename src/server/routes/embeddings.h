@@ -11,7 +11,7 @@
 namespace slipstream {
 
 // The tokens of its texts, or why it can have no embeddings. On a worker.
-[[nodiscard]] Prepared prepare_embeddings(ServedModel& model, HttpExchange& exchange,
-                                          const Json& body, const Client& client);
+[[nodiscard]] Prepared prepare_embeddings(ServedModel& model, HttpExchange& exchange, Json& body,
+                                          const Client& client);
 
 }  // namespace slipstream

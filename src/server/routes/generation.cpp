@@ -8,8 +8,8 @@
 namespace slipstream {
 
 ApiResult<std::vector<Token>> to_tokens(const Vocabulary& vocabulary, const std::string& param,
-                                        const Prompt& prompt, int n_tokens_max) {
-  if (const auto* tokens = std::get_if<std::vector<Token>>(&prompt)) return *tokens;
+                                        Prompt prompt, int n_tokens_max) {
+  if (auto* tokens = std::get_if<std::vector<Token>>(&prompt)) return std::move(*tokens);
   const std::string& text = std::get<std::string>(prompt);
   if (const auto fits = check_length(vocabulary, param, text, n_tokens_max); !fits) {
     return std::unexpected(fits.error());

@@ -35,8 +35,8 @@ struct Client {
 // As the model reads it; `param` is its field in the request. A text that must have more than
 // n_tokens_max is refused before it is split.
 [[nodiscard]] ApiResult<std::vector<Token>> to_tokens(const Vocabulary& vocabulary,
-                                                      const std::string& param,
-                                                      const Prompt& prompt, int n_tokens_max);
+                                                      const std::string& param, Prompt prompt,
+                                                      int n_tokens_max);
 
 // As many tokens as were asked for, or as fit; a prompt that leaves no room, or less than was asked
 // for, is context_length_exceeded. `param` is the prompt's field in the request.

@@ -8,7 +8,7 @@
 
 namespace slipstream {
 
-Prepared prepare_tokenize(ServedModel& model, HttpExchange& /*exchange*/, const Json& body,
+Prepared prepare_tokenize(ServedModel& model, HttpExchange& /*exchange*/, Json& body,
                           const Client& /*client*/) {
   JsonFields fields(body);
   const std::optional<std::string> text = fields.text("prompt");
@@ -24,7 +24,7 @@ Prepared prepare_tokenize(ServedModel& model, HttpExchange& /*exchange*/, const 
                               {"max_model_len", model.engine->n_context()}})});
 }
 
-Prepared prepare_detokenize(ServedModel& model, HttpExchange& /*exchange*/, const Json& body,
+Prepared prepare_detokenize(ServedModel& model, HttpExchange& /*exchange*/, Json& body,
                             const Client& /*client*/) {
   JsonFields fields(body);
   const Json* tokens = fields.array("tokens");

@@ -11,9 +11,9 @@
 namespace slipstream {
 
 // On a worker.
-[[nodiscard]] Prepared prepare_tokenize(ServedModel& model, HttpExchange& exchange,
-                                        const Json& body, const Client& client);
-[[nodiscard]] Prepared prepare_detokenize(ServedModel& model, HttpExchange& exchange,
-                                          const Json& body, const Client& client);
+[[nodiscard]] Prepared prepare_tokenize(ServedModel& model, HttpExchange& exchange, Json& body,
+                                        const Client& client);
+[[nodiscard]] Prepared prepare_detokenize(ServedModel& model, HttpExchange& exchange, Json& body,
+                                          const Client& client);
 
 }  // namespace slipstream

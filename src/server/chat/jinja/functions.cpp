@@ -416,9 +416,9 @@ Value from_json(const Value& value, Budget& budget) {
   constexpr std::size_t kBytesMax = std::size_t{4} << 20;
   if (text.size() > kBytesMax) throw TemplateError{"from_json: the text is too long", true};
   budget.step(text.size() / 4);
-  const auto json = parse_bounded(text);
+  auto json = parse_bounded(text);
   if (!json) fail(format_text("from_json: {}", json.error().message));
-  return Value::from_json(*json, value.marked()->origin(), budget);
+  return Value::from_json(std::move(*json), value.marked()->origin(), budget);
 }
 
 using Filter = std::function<Value(const Value&, const Arguments&, Budget&)>;
@@ -653,7 +653,7 @@ Value get_item(const Value& value, const Value& index, Budget& budget) {
   budget.step();
   if (index.text() != nullptr) return get_attribute(value, *index.text(), budget);
   if (value.is_undefined()) {
-    fail(format_text("'{}' is undefined", value.as<Undefined>()->name));
+    fail(format_text("'{}' is undefined", value.as<Undefined>()->name()));
   }
   const bool is_integer = index.as<std::int64_t>() != nullptr;
   if (is_integer && value.dict() != nullptr && value.dict()->has_integer_keys) {
@@ -696,7 +696,7 @@ Value get_attribute(const Value& value, std::string_view name, Budget& budget) {
     if (name == "previtem" && idx > 0) return items[idx - 1];
     if (name == "nextitem" && idx + 1 < items.size()) return items[idx + 1];
   } else if (const auto* undefined = value.as<Undefined>(); undefined != nullptr) {
-    fail(format_text("'{}' is undefined and has no '{}'", undefined->name, name));
+    fail(format_text("'{}' is undefined and has no '{}'", undefined->name(), name));
   }
   return found != nullptr ? *found : Value(Undefined{name});
 }

@@ -469,7 +469,7 @@ class Interpreter {
       const auto* undefined = operand->as<Undefined>();
       fail(format_text("line {}: '{}' cannot be applied to {}{}", line_, symbol,
                        operand->type_name(),
-                       undefined == nullptr ? "" : format_text(" ('{}')", undefined->name)));
+                       undefined == nullptr ? "" : format_text(" ('{}')", undefined->name())));
     }
     const bool is_float = left.as<double>() != nullptr || right.as<double>() != nullptr;
     if (is_float || symbol == "/" || symbol == "**") {

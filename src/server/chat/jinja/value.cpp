@@ -80,15 +80,18 @@ class Writer {
   void put(std::string_view text) { out_.append(text, Origin::kTemplate); }
 
   void write_dict(const Dict& dict, int level) {
-    std::vector<Dict::Item> items = dict.items;
-    if (json_ != nullptr && json_->sorted) {
-      std::ranges::stable_sort(items, {}, &Dict::Item::first);
-    }
-    write_items(items, "{", "}", level, [&](const Dict::Item& item) {
+    const auto write_item = [&](const Dict::Item& item) {
       write_text(MarkedText(item.first, dict.key_origin));
       put(json_ != nullptr ? json_->key_separator : ": ");
       write(item.second, level + 1);
-    });
+    };
+    if (json_ == nullptr || !json_->sorted) {
+      write_items(dict.items, "{", "}", level, write_item);
+      return;
+    }
+    std::vector<Dict::Item> items = dict.items;
+    std::ranges::stable_sort(items, {}, &Dict::Item::first);
+    write_items(items, "{", "}", level, write_item);
   }
 
   template <typename Items, typename WriteItem>
@@ -266,8 +269,7 @@ Value Value::dict(std::vector<std::pair<std::string, Value>> items, Origin key_o
   return Value(std::make_shared<Dict>(std::move(items), key_origin, budget));
 }
 
-Value Value::from_json(const nlohmann::ordered_json& json, Origin origin, Budget& budget,
-                       int depth) {
+Value Value::from_json(nlohmann::ordered_json json, Origin origin, Budget& budget, int depth) {
   checked_depth(depth);
   switch (json.type()) {
     case nlohmann::ordered_json::value_t::boolean: return Value(json.get<bool>());
@@ -277,16 +279,20 @@ Value Value::from_json(const nlohmann::ordered_json& json, Origin origin, Budget
       return Value(json.get<double>());
     case nlohmann::ordered_json::value_t::number_float: return Value(json.get<double>());
     case nlohmann::ordered_json::value_t::string:
-      return text(MarkedText(json.get<std::string>(), origin), &budget);
+      return text(MarkedText(std::move(json.get_ref<std::string&>()), origin), &budget);
     case nlohmann::ordered_json::value_t::array: {
       std::vector<Value> items;
-      for (const auto& item : json) items.push_back(from_json(item, origin, budget, depth + 1));
+      items.reserve(json.size());
+      for (auto& item : json) {
+        items.push_back(from_json(std::move(item), origin, budget, depth + 1));
+      }
       return list(std::move(items), budget);
     }
     case nlohmann::ordered_json::value_t::object: {
       std::vector<Dict::Item> items;
-      for (const auto& [key, item] : json.items()) {
-        items.emplace_back(key, from_json(item, origin, budget, depth + 1));
+      items.reserve(json.size());
+      for (auto& [key, item] : json.get_ref<nlohmann::ordered_json::object_t&>()) {
+        items.emplace_back(key, from_json(std::move(item), origin, budget, depth + 1));
       }
       return dict(std::move(items), origin, budget);
     }
@@ -397,7 +403,7 @@ std::int64_t to_int(const Value& value) {
 const std::string& expect_text(const Value& value, std::string_view what) {
   if (value.text() != nullptr) return *value.text();
   if (const auto* undefined = value.as<Undefined>(); undefined != nullptr) {
-    fail(format_text("{} needs a text, and '{}' is undefined", what, undefined->name));
+    fail(format_text("{} needs a text, and '{}' is undefined", what, undefined->name()));
   }
   fail(format_text("{} needs a text, not {}", what, value.type_name()));
 }

@@ -74,8 +74,10 @@ struct Loop;
 struct Undefined {
   Undefined() = default;
   // For the message: cut, for a key that a client chose may be megabytes long.
-  explicit Undefined(std::string_view what) : name(what.substr(0, 64)) {}
-  std::string name;
+  explicit Undefined(std::string_view what)
+      : text(std::make_shared<const std::string>(what.substr(0, 64))) {}
+  [[nodiscard]] std::string_view name() const { return text ? std::string_view(*text) : ""; }
+  std::shared_ptr<const std::string> text;  // shared: as large as a pointer in every Value
 };
 struct None {};
 
@@ -102,9 +104,8 @@ class Value {
   static Value list(std::vector<Value> items, Budget& budget);
   static Value dict(std::vector<std::pair<std::string, Value>> items, Origin key_origin,
                     Budget& budget);
-  // `origin` is that of all its texts and keys.
-  static Value from_json(const nlohmann::ordered_json& json, Origin origin, Budget& budget,
-                         int depth = 0);
+  // `origin` is that of all its texts and keys. Each value is taken out of the JSON as it is made.
+  static Value from_json(nlohmann::ordered_json json, Origin origin, Budget& budget, int depth = 0);
 
   template <typename T>
   [[nodiscard]] const T* as() const {
