@@ -82,9 +82,6 @@ class Builder final : public nlohmann::json_sax<Json> {
         n_bytes_max_(
             std::min(limits.json_bytes_max,
                      limits.json_free_bytes + limits.json_bytes_per_byte_max * text_bytes)) {}
-  Builder(const Builder&) = delete;
-  Builder& operator=(const Builder&) = delete;
-  ~Builder() override { destroy(root_); }
 
   bool null() override { return add({}); }
   bool boolean(bool value) override { return add(value); }
@@ -185,7 +182,10 @@ std::size_t n_values(const Json& json) {
 
 Result<Json> parse_bounded(std::string_view text, const Limits& limits) {
   Builder builder(limits, text.size());
-  if (Json::sax_parse(text, &builder)) return builder.take();
+  const bool is_read = Json::sax_parse(text, &builder);
+  Json json = builder.take();
+  if (is_read) return json;
+  destroy(json);
   return std::unexpected(builder.error());
 }
 

@@ -108,7 +108,7 @@ Value messages_value(ChatInput& input, const std::vector<std::string_view>& answ
         if (key == "role" && item.text() != nullptr && is_known_role(*item.text())) {
           item = Value::text(MarkedText(*item.text(), Origin::kTemplate), &budget);
         } else if (key == "content" && is_answer) {
-          item = answer_value(std::move(answer), answer_markup, budget);
+          item = answer_value(std::exchange(answer, Json()), answer_markup, budget);
         }
       }
     }
