@@ -114,7 +114,7 @@ CallReader::Step JsonCalls::push_value(char byte, CallSink& sink) {
     start_value(State::kName);
     return push_text(byte, sink);
   }
-  const bool key_is_name = syntax_.key_is_name && !name_ && byte == '{';
+  const bool key_is_name = syntax_.key_is_name && !name_ && !key_.empty() && byte == '{';
   if (byte == '{' && (is_arguments || key_is_name)) {
     if (key_is_name) name_ = key_;
     has_arguments_ = true;
