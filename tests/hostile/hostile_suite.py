@@ -60,9 +60,6 @@ class Watched(Serving):
     def proc(self, name):
         return pathlib.Path(f"/proc/{self.process.pid}/{name}")
 
-    def forget_peak(self):
-        self.proc("clear_refs").write_text("5")
-
     def cpu_seconds(self):
         fields = self.proc("stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND

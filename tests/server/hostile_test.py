@@ -74,14 +74,26 @@ class Bodies(unittest.TestCase):
             "members": {**CHAT, "x": {f"k{i}": 0 for i in range(n // 11)}},
         }
         for name, body in many.items():
-            body = json.dumps(body, separators=(",", ":")).encode()
-            pathlib.Path(f"/proc/{self.server.process.pid}/clear_refs").write_text("5")  # forget the peak
+            # A member behind them: the body must not be copied to take it.
+            body = json.dumps({**body, "n": 1}, separators=(",", ":")).encode()
+            self.server.forget_peak()
             before = self.server.memory("VmRSS")
             status = self.server.ask("POST", "/v1/chat/completions", body)[0]
             self.assertIn(status, (200, 400), name)
             self.assertLess((self.server.memory("VmHWM") - before) / len(body), 16, name)
             # The text itself may be there until its connection has ended.
             self.assertLess(self.server.memory("VmRSS") - before, 2 * len(body), f"{name}: kept")
+
+    def test_more_values_than_the_context_takes(self):
+        many = {f"k{i}": 0 for i in range(10_000)}  # 1,024 and 4 for each of 2,048 tokens are allowed
+        for body in ({"messages": [{"role": "user", "content": "x"}] * 4_000},
+                     {**CHAT, "tools": [{"type": "function", "function": {"name": "f", "parameters": many}}]}):
+            status, answer = self.server.post("/v1/chat/completions", body)
+            self.assertEqual((status, answer["error"]["code"]), (400, "context_length_exceeded"))
+            self.assertIn("more than the 9216 that a context of 2048 tokens takes", answer["error"]["message"])
+        status, answer = self.server.post("/v1/chat/completions", call_with(json.dumps(many)))
+        self.assertEqual(status, 400)
+        self.assertIn("all calls together may have 9216 values", answer["error"]["message"])
 
     def test_what_is_quoted_is_cut(self):
         status, answer = self.server.post("/v1/chat/completions", {**CHAT, "model": "m" * (30 << 20)})

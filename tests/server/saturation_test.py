@@ -169,15 +169,11 @@ class Bounds(unittest.TestCase):
                 self.assertIn("waiting to be read", answer["error"]["message"])
         self.assertEqual(server.post("/v1/chat/completions", CHAT)[0], 200)
 
-    def resident_bytes(self, server):
-        with open(f"/proc/{server.process.pid}/status", encoding="ascii") as file:
-            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM"))
-
     def test_bodies_together_are_bounded(self):
         """Twenty clients that send nearly all of the largest body, and then nothing."""
         server = Serving()
         self.addCleanup(server.stop)
-        before = self.resident_bytes(server)
+        before = server.memory("VmHWM")
         head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {BODY_BYTES_MAX}\r\n\r\n"
         piece = b" " * (1 << 20)
         refusals = []
@@ -200,7 +196,7 @@ class Bounds(unittest.TestCase):
             # Ordinary requests need no room.
             self.assertEqual(server.post("/v1/chat/completions", CHAT)[0], 200)
             self.assertLess(time.monotonic(), end)
-        grown = self.resident_bytes(server) - before
+        grown = server.memory("VmHWM") - before
         print(f"20 bodies of 32 MiB: {grown >> 20} MiB", flush=True)
         for client in clients:
             client.join()

@@ -50,6 +50,10 @@ class Serving:
         lines = pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith(key)).split()[1]) << 10
 
+    def forget_peak(self):
+        """VmHWM begins anew."""
+        pathlib.Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+
     def n_requests(self):
         """In progress or in the queue."""
         metrics = self.ask("GET", "/metrics")[1]

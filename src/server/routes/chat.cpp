@@ -204,7 +204,7 @@ ApiResult<void> check_values(const ServedModel& model, const Json& body) {
   if (n <= n_values_max(model)) return {};
   return std::unexpected(ApiError{
       .message = format_text("'messages' and 'tools' have {} values, more than the {} that "
-                             "a context of {} tokens takes: leave out the oldest messages",
+                             "a context of {} tokens takes: leave out old messages, or tools",
                              n, n_values_max(model), model.engine->n_context()),
       .param = "messages",
       .code = "context_length_exceeded"});
