@@ -60,18 +60,25 @@ def run(program, *arguments, timeout_s=600, scheme=None, experts=None):
     return stdout, stderr
 
 
-def perplexity(model_path, *arguments, n_tries=8):
-    """The final estimate of llama-perplexity.
+def said(program, *arguments, patterns, n_tries=8, **settings):
+    """Runs a packaged program until its log has every pattern: (their last matches, the log).
 
     Its logger is a thread of its own and now and then ends with the process before it has written
     the last lines (3 of 100 runs here): then the run is repeated.
     """
     for _ in range(n_tries):
-        _, stderr = run("llama-perplexity", "-m", model_path, *arguments, *THREADS)
-        found = re.search(r"Final estimate: PPL = (\S+)", stderr)
-        if found:
-            return float(found[1])
-    raise AssertionError(f"no final estimate in {n_tries} runs:\n{stderr[-2000:]}")
+        log = "".join(run(program, *arguments, **settings))
+        found = [list(re.finditer(pattern, log)) for pattern in patterns]
+        if all(found):
+            return [matches[-1] for matches in found], log
+    raise AssertionError(f"{n_tries} runs did not say all of {patterns}:\n{log[-2000:]}")
+
+
+def perplexity(model_path, *arguments):
+    """The final estimate of llama-perplexity."""
+    (found,), _ = said("llama-perplexity", "-m", model_path, *arguments, *THREADS,
+                       patterns=[r"Final estimate: PPL = (\S+)"])
+    return float(found[1])
 
 
 def logits(model_path, path, *arguments, scheme=None):
@@ -80,16 +87,12 @@ def logits(model_path, path, *arguments, scheme=None):
         scheme=scheme)
 
 
-def kl_divergence(model_path, base, *arguments, scheme=None, n_tries=8):
+def kl_divergence(model_path, base, *arguments, scheme=None):
     """(mean KL divergence, share of equal top tokens) against logits() of the same text."""
-    for _ in range(n_tries):  # see perplexity()
-        stdout, stderr = run("llama-perplexity", "-m", model_path, "--kl-divergence-base", base,
-                             "--kl-divergence", "-fa", "on", *arguments, scheme=scheme)
-        mean = re.search(r"Mean    KLD:\s+(\S+)", stdout + stderr)
-        same = re.search(r"Same top p:\s+(\S+)", stdout + stderr)
-        if mean and same:
-            return float(mean[1]), float(same[1]) / 100
-    raise AssertionError(f"no KL divergence in {n_tries} runs:\n{stderr[-2000:]}")
+    (mean, same), _ = said("llama-perplexity", "-m", model_path, "--kl-divergence-base", base,
+                           "--kl-divergence", "-fa", "on", *arguments, scheme=scheme,
+                           patterns=[r"Mean    KLD:\s+(\S+)", r"Same top p:\s+(\S+)"])
+    return float(mean[1]), float(same[1]) / 100
 
 
 def libexec(program):

@@ -14,13 +14,21 @@ def devices(scheme):
     return stdout
 
 
-def kv_buffer_mib(scheme, n_tokens):
-    """The size of the KV buffer that llama.cpp reports, on the needle model."""
-    _, stderr = stock.run("llama-completion", "-m", stock.NEEDLE_MODEL, "-c", n_tokens, "-n", 1,
-                          "-p", "x", "-no-cnv", "-v", *stock.THREADS, scheme=scheme)
-    sizes = re.findall(r"(\w+) KV buffer size =\s+(\S+) MiB", stderr)
-    assert sizes, stderr[-2000:]
-    return sizes[-1][0], float(sizes[-1][1])
+def completion(n_tokens, scheme, pattern):
+    """The last match of a pattern in the log of a completion by the needle model, and the log."""
+    (found,), log = stock.said("llama-completion", "-m", stock.NEEDLE_MODEL, "-c", n_tokens, "-n", 1,
+                               "-p", "x", "-no-cnv", "-v", *stock.THREADS, scheme=scheme,
+                               patterns=[pattern])
+    return found, log
+
+
+def kv_buffer(scheme, n_tokens):
+    """The device and size (MiB) of the KV buffer that llama.cpp reports.
+
+    It reports one of 0.00 MiB first: a trial of whether the model fits.
+    """
+    found, _ = completion(n_tokens, scheme, r"(\w+) KV buffer size =\s+(\d*[1-9]\d*\.\d+) MiB")
+    return found[1], float(found[2])
 
 
 class Plugin(unittest.TestCase):
@@ -32,26 +40,22 @@ class Plugin(unittest.TestCase):
 
     def test_without_a_scheme_there_is_no_device_and_one_line_says_how(self):
         self.assertNotIn("TURBO", devices(""))
-        _, stderr = stock.run("llama-completion", "-m", stock.NEEDLE_MODEL, "-n", 1, "-p", "x",
-                              "-no-cnv", "-v", "-c", 256, scheme="")
-        self.assertEqual(stderr.count("turbo: loaded, and off"), 1)
-        self.assertIn("GGML_TURBO_KV=turbo8v4", stderr)
+        _, log = completion(256, "", "GGML_TURBO_KV=turbo8v4")
+        self.assertEqual(log.count("turbo: loaded, and off"), 1)
 
     def test_with_a_scheme_there_is_one(self):
         self.assertIn("TURBO0: CPU with a compressed KV cache", devices("turbo8v4"))
 
     def test_a_scheme_that_does_not_exist_is_named_and_the_program_runs_on(self):
-        _, stderr = stock.run("llama-completion", "-m", stock.NEEDLE_MODEL, "-n", 1, "-p", "x",
-                              "-no-cnv", "-v", "-c", 256, scheme="turbo5")
-        self.assertIn("there is no scheme 'turbo5'", stderr)
+        completion(256, "turbo5", "there is no scheme 'turbo5'")
 
     def test_the_reported_cache_shrinks_by_the_schemes_ratio(self):
-        device, plain = kv_buffer_mib(None, 32768)
+        device, plain = kv_buffer(None, 32768)
         self.assertEqual(device, "CPU")
         # Of 64 chunks one is kept in 8 bits beside its codes.
         for scheme, at_least in (("turbo8", 1.9), ("turbo8v4", 2.5), ("turbo4", 3.75),
                                  ("turbo3", 4.9)):
-            device, compressed = kv_buffer_mib(scheme, 32768)
+            device, compressed = kv_buffer(scheme, 32768)
             self.assertEqual(device, "TURBO")
             self.assertGreaterEqual(plain / compressed, at_least, scheme)
 
