@@ -13,9 +13,11 @@
 #include <cstdlib>
 #include <string>
 
+#include "contract/environment.h"
+
 namespace {
 
-constexpr const char* kPluginName = "libggml-turbo.so";
+constexpr const char* kPluginFile = "libggml-turbo.so";
 
 bool names_something(const char* variable) {
   const char* value = std::getenv(variable);
@@ -26,14 +28,15 @@ void name_plugin_beside(const void* code_of_this_file) {
   Dl_info file{};
   if (dladdr(code_of_this_file, &file) == 0) return;
   std::string plugin = file.dli_fname;
-  plugin.replace(plugin.rfind('/') + 1, std::string::npos, kPluginName);
+  plugin.replace(plugin.rfind('/') + 1, std::string::npos, kPluginFile);
   if (access(plugin.c_str(), R_OK) == 0) setenv("GGML_BACKEND_PATH", plugin.c_str(), 0);
 }
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int ggml_backend_score() {
-  if (names_something("GGML_TURBO_KV") || names_something("GGML_TURBO_EXPERTS")) {
+  if (names_something(slipstream::turbo::kSchemeVariable) ||
+      names_something(slipstream::turbo::kExpertsVariable)) {
     name_plugin_beside(reinterpret_cast<const void*>(&ggml_backend_score));
   }
   return 0;

@@ -3,11 +3,8 @@
 //
 // Entry points: ggml_backend_init and ggml_backend_score, called by ggml's registry when it loads
 // the plugin. The scheme is named in GGML_TURBO_KV, memory for streamed experts in
-// GGML_TURBO_EXPERTS; without either there is no device. GGML_TURBO_PROFILE names the file of what
-// was fitted to the model's keys, GGML_TURBO_FIT one to be made. Our own engine asks for a device
-// by function instead, get_proc_address("ggml_turbo_open"), ("ggml_turbo_stream_experts"),
-// ("ggml_turbo_use_keys") and ("ggml_turbo_fit_keys"), and for functions to save and restore
-// sequences as they are stored (packed_rows.h).
+// GGML_TURBO_EXPERTS; without either there is no device. A program that knows the plugin asks for a
+// device by function instead (contract/plugin.h).
 #include <ggml-cpp.h>
 
 #include <algorithm>
@@ -18,8 +15,10 @@
 #include <new>
 #include <string_view>
 
+#include "contract/environment.h"
+#include "contract/plugin.h"
+#include "contract/scheme.h"
 #include "device/attention/kernel_choice.h"
-#include "device/codec/scheme.h"
 #include "device/experts/expert_buffer.h"
 #include "device/experts/expert_graph.h"
 #include "device/fit/fit_run.h"
@@ -184,12 +183,12 @@ ggml_backend_buffer_type_t* extra_buffer_types(ggml_backend_dev_t /*dev*/) {
 // Written by init(), which runs once and before ggml asks for anything.
 bool has_device = false;
 
-const char* reg_name(ggml_backend_reg_t /*reg*/) { return "TURBO"; }
+const char* reg_name(ggml_backend_reg_t /*reg*/) { return kPluginName; }
 size_t reg_device_count(ggml_backend_reg_t /*reg*/) { return has_device ? 1 : 0; }
 ggml_backend_dev_t reg_device(ggml_backend_reg_t /*reg*/, size_t /*index*/) { return &device; }
 
 // For programs of ours: a device for this scheme, or null with a line in the log.
-ggml_backend_dev_t open_device(const char* scheme_name) {
+void* open_device(const char* scheme_name) {
   const Result<Scheme> scheme = parse_scheme(scheme_name);
   if (!scheme) {
     log_line(GGML_LOG_LEVEL_ERROR, scheme.error().message);
@@ -215,18 +214,11 @@ bool stream_experts(const char* text) {
   return true;
 }
 
-// Rows of seven numbers: layer, hits, misses, guessed, of those used, bytes read, nanoseconds
-// waited.
-std::size_t read_expert_counters(std::uint64_t* rows, std::size_t n_rows_max) {
+std::size_t read_expert_counters(ExpertCounters* rows, std::size_t n_rows_max) {
   std::size_t n_rows = 0;
   for (const auto& [layer, counters] : all_expert_counters()) {
     if (n_rows == n_rows_max) break;
-    for (const std::uint64_t number :
-         {static_cast<std::uint64_t>(layer), counters.n_hits, counters.n_misses, counters.n_guessed,
-          counters.n_guessed_used, counters.n_bytes_read, counters.stall_ns}) {
-      *rows++ = number;
-    }
-    ++n_rows;
+    rows[n_rows++] = counters;
   }
   return n_rows;
 }
@@ -256,15 +248,19 @@ void* reg_proc_address(ggml_backend_reg_t /*reg*/, const char* name) {
   if (wanted == "ggml_backend_dev_get_extra_bufts") {
     return reinterpret_cast<void*>(extra_buffer_types);
   }
-  if (wanted == "ggml_turbo_stream_experts") return reinterpret_cast<void*>(stream_experts);
-  if (wanted == "ggml_turbo_expert_counters") return reinterpret_cast<void*>(read_expert_counters);
-  if (wanted == "ggml_turbo_use_keys") return reinterpret_cast<void*>(use_keys);
-  if (wanted == "ggml_turbo_fit_keys") return reinterpret_cast<void*>(fit_keys);
-  if (wanted == "ggml_turbo_open") return reinterpret_cast<void*>(open_device);
-  if (wanted == "ggml_turbo_begin_packing") return reinterpret_cast<void*>(begin_packing);
-  if (wanted == "ggml_turbo_begin_unpacking") return reinterpret_cast<void*>(begin_unpacking);
-  if (wanted == "ggml_turbo_end_packed_rows") return reinterpret_cast<void*>(end_packed_rows);
-  return nullptr;
+  void* found = nullptr;
+  const auto offer = [&]<class Entry>(Entry, typename Entry::Function* function) {
+    if (wanted == Entry::kName) found = reinterpret_cast<void*>(function);
+  };
+  offer(OpenDevice{}, open_device);
+  offer(StreamExperts{}, stream_experts);
+  offer(UseKeys{}, use_keys);
+  offer(FitKeys{}, fit_keys);
+  offer(ReadExpertCounters{}, read_expert_counters);
+  offer(BeginPacking{}, begin_packing);
+  offer(BeginUnpacking{}, begin_unpacking);
+  offer(EndPackedRows{}, end_packed_rows);
+  return found;
 }
 
 ggml_backend_reg reg = {
@@ -301,7 +297,7 @@ ggml_backend_reg_t init() {
     log_line(GGML_LOG_LEVEL_ERROR, probed.error().message);
     return nullptr;
   }
-  if (const char* kernels = std::getenv("GGML_TURBO_KERNELS"); kernels != nullptr) {
+  if (const char* kernels = std::getenv(kKernelsVariable); kernels != nullptr) {
     if (const Result<void> limited = limit_kernels(kernels); !limited) {
       log_line(GGML_LOG_LEVEL_ERROR, limited.error().message);
       return nullptr;
@@ -309,13 +305,13 @@ ggml_backend_reg_t init() {
   }
   buffer_type()->device = &device;
   expert_buffer_type()->device = &device;
-  if (const char* experts = std::getenv("GGML_TURBO_EXPERTS"); experts != nullptr) {
+  if (const char* experts = std::getenv(kExpertsVariable); experts != nullptr) {
     if (!stream_experts(experts)) return nullptr;
   }
-  if (const char* path = std::getenv("GGML_TURBO_FIT"); path != nullptr) (void)fit_keys(path);
+  if (const char* path = std::getenv(kFitVariable); path != nullptr) (void)fit_keys(path);
   // One that cannot be used is said, and keys are stored without it.
-  if (const char* path = std::getenv("GGML_TURBO_PROFILE"); path != nullptr) (void)use_keys(path);
-  const char* scheme = std::getenv("GGML_TURBO_KV");
+  if (const char* path = std::getenv(kProfileVariable); path != nullptr) (void)use_keys(path);
+  const char* scheme = std::getenv(kSchemeVariable);
   if (scheme == nullptr || *scheme == '\0') scheme = expert_options().cache_bytes > 0 ? "f16" : "";
   if (*scheme == '\0') {
     log_line(GGML_LOG_LEVEL_INFO,

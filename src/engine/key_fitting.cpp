@@ -1,18 +1,13 @@
 #include "engine/key_fitting.h"
 
-#include <ggml-backend.h>
-
 #include "engine/llama_log.h"
+#include "engine/turbo_plugin.h"
 
 namespace slipstream {
 namespace {
 
 Result<int> fit_keys(const char* path) {
-  using FitKeys = int (*)(const char* path);
-  ggml_backend_reg_t plugin = ggml_backend_reg_by_name("TURBO");
-  const auto fit = plugin == nullptr ? nullptr
-                                     : reinterpret_cast<FitKeys>(ggml_backend_reg_get_proc_address(
-                                           plugin, "ggml_turbo_fit_keys"));
+  auto* fit = find_turbo_function<turbo::FitKeys>();
   if (fit == nullptr) return fail(Code::kUnsupported, "the plugin cannot fit keys");
   const int n_layers = fit(path);
   if (n_layers < 0) return fail(Code::kIo, with_llama_complaint("keys cannot be fitted"));

@@ -15,17 +15,15 @@
 #include "base/cpu_quota.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "contract/environment.h"
 #include "engine/lazy_mapping.h"
 #include "engine/llama_log.h"
 #include "engine/memory/kv_scheme.h"
 #include "engine/own_thread.h"
+#include "engine/turbo_plugin.h"
 
 namespace slipstream {
 namespace {
-
-using OpenTurbo = ggml_backend_dev_t (*)(const char* scheme);
-using StreamExperts = bool (*)(const char* options);
-using UseKeys = bool (*)(const char* path);
 
 // The scheme belongs to the device, of which there is one, as do how experts are streamed and what
 // was fitted to keys: weights and contexts take them over when they are made. So whoever opens the
@@ -42,23 +40,19 @@ Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo
     return fail(Code::kUnsupported, with_llama_complaint(format_text("ggml refuses the plugin {}",
                                                                      options.plugin.string())));
   }
-  // get_proc_address gives a void*; it is a function.
-  const auto open =
-      reinterpret_cast<OpenTurbo>(ggml_backend_reg_get_proc_address(reg, "ggml_turbo_open"));
+  auto* open = find_turbo_function<turbo::OpenDevice>();
   const char* scheme = is_turbo_scheme ? options.kv.c_str() : "f16";
-  ggml_backend_dev_t device = open == nullptr ? nullptr : open(scheme);
+  auto* device = open == nullptr ? nullptr : static_cast<ggml_backend_dev_t>(open(scheme));
   if (device == nullptr) {
     return fail(Code::kInvalidArgument,
                 with_llama_complaint(format_text("no KV scheme {}", options.kv)));
   }
-  const auto stream = reinterpret_cast<StreamExperts>(
-      ggml_backend_reg_get_proc_address(reg, "ggml_turbo_stream_experts"));
+  auto* stream = find_turbo_function<turbo::StreamExperts>();
   if (stream == nullptr || !stream(options.experts.c_str())) {
     return fail(Code::kInvalidArgument, with_llama_complaint(format_text(
                                             "cannot stream experts with {}", options.experts)));
   }
-  const auto use_keys =
-      reinterpret_cast<UseKeys>(ggml_backend_reg_get_proc_address(reg, "ggml_turbo_use_keys"));
+  auto* use_keys = find_turbo_function<turbo::UseKeys>();
   const std::filesystem::path keys = effective_key_profile(options.key_profile);
   if (use_keys == nullptr || !use_keys(keys.c_str())) {  // keys can do without
     log::warn("model.key_profile", {{"ignored", take_llama_complaint()}});
@@ -182,7 +176,7 @@ Result<Model> Model::load(const ModelOptions& options) {
 }
 
 std::filesystem::path effective_key_profile(const std::filesystem::path& asked) {
-  const char* named = std::getenv("GGML_TURBO_PROFILE");
+  const char* named = std::getenv(turbo::kProfileVariable);
   return named != nullptr ? std::filesystem::path(named) : asked;
 }
 

@@ -1,7 +1,5 @@
 #include "engine/packed_state.h"
 
-#include <ggml-backend.h>
-
 #include <cstdint>
 #include <new>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "base/mapping.h"
 #include "engine/llama_log.h"
 #include "engine/state_blob.h"
+#include "engine/turbo_plugin.h"
 
 namespace slipstream {
 namespace {
@@ -110,15 +109,9 @@ std::unexpected<Error> out_of_memory() {
 }  // namespace
 
 PackedState::PackedState() {
-  ggml_backend_reg_t reg = ggml_backend_reg_by_name("TURBO");
-  if (reg == nullptr) return;
-  // get_proc_address gives a void*; it is a function.
-  const auto find = [reg](const char* name) {
-    return ggml_backend_reg_get_proc_address(reg, name);
-  };
-  const auto begin_packing = reinterpret_cast<BeginPacking>(find("ggml_turbo_begin_packing"));
-  const auto begin_unpacking = reinterpret_cast<BeginUnpacking>(find("ggml_turbo_begin_unpacking"));
-  const auto end = reinterpret_cast<End>(find("ggml_turbo_end_packed_rows"));
+  auto* begin_packing = find_turbo_function<turbo::BeginPacking>();
+  auto* begin_unpacking = find_turbo_function<turbo::BeginUnpacking>();
+  auto* end = find_turbo_function<turbo::EndPackedRows>();
   if (begin_packing == nullptr || begin_unpacking == nullptr || end == nullptr) return;
   begin_packing_ = begin_packing;
   begin_unpacking_ = begin_unpacking;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "contract/plugin.h"
 #include "engine/request.h"
 
 namespace slipstream {
@@ -39,18 +40,9 @@ class PackedState {
                                      std::span<const std::byte> bytes) const;
 
  private:
-  // The device's functions, as packed_rows.h declares them.
-  using BeginPacking = void (*)(void* user, void* (*centres)(void*, int, int, std::size_t),
-                                void* (*rows)(void*, const void*, std::size_t, std::size_t,
-                                              std::size_t));
-  using BeginUnpacking = void (*)(void* user, const void* (*centres)(void*, int, int, std::size_t),
-                                  const void* (*rows)(void*, const void*, std::size_t, std::size_t,
-                                                      std::size_t));
-  using End = bool (*)();
-
-  BeginPacking begin_packing_ = nullptr;  // all or none of them
-  BeginUnpacking begin_unpacking_ = nullptr;
-  End end_ = nullptr;
+  turbo::BeginPacking::Function* begin_packing_ = nullptr;  // all or none of them
+  turbo::BeginUnpacking::Function* begin_unpacking_ = nullptr;
+  turbo::EndPackedRows::Function* end_ = nullptr;
 };
 
 }  // namespace slipstream

@@ -104,7 +104,7 @@ void read(const Metrics::EngineReading& engine, Reading& reading) {
                 static_cast<double>(engine.kv_f16_bytes), model);
 }
 
-void read(const ExpertCounters& experts, Reading& reading) {
+void read(const turbo::ExpertCounters& experts, Reading& reading) {
   const std::vector<ClientMetric::Label> layer = {
       {.name = "layer", .value = std::to_string(experts.layer)}};
   const auto count = [&](const char* name, const char* help, std::uint64_t n) {
@@ -202,10 +202,10 @@ void Metrics::count_restarts(int n) {
 }
 
 std::string Metrics::text(const std::vector<EngineReading>& engines,
-                          const std::vector<ExpertCounters>& experts) const {
+                          const std::vector<turbo::ExpertCounters>& experts) const {
   Reading reading;
   for (const EngineReading& engine : engines) read(engine, reading);
-  for (const ExpertCounters& layer : experts) read(layer, reading);
+  for (const turbo::ExpertCounters& layer : experts) read(layer, reading);
   std::vector<MetricFamily> families = std::move(reading).take();
   std::ranges::move(registry_.Collect(), std::back_inserter(families));
   return prometheus::TextSerializer().Serialize(families);

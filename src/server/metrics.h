@@ -90,7 +90,7 @@ class Metrics {
   };
   // In Prometheus's text format.
   [[nodiscard]] std::string text(const std::vector<EngineReading>& engines,
-                                 const std::vector<ExpertCounters>& experts) const;
+                                 const std::vector<turbo::ExpertCounters>& experts) const;
 
  private:
   prometheus::Registry registry_;

@@ -9,11 +9,11 @@
 #include "bench/calibrate/evidence.h"
 #include "bench/calibrate/probe.h"
 
-namespace slipstream {
+namespace slipstream::turbo {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KvBits, keys, values)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bits, keys, values)
 
-}  // namespace slipstream
+}  // namespace slipstream::turbo
 
 namespace slipstream::calibrate {
 

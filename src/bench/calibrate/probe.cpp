@@ -199,12 +199,12 @@ class Probe {
     return {};
   }
 
-  static KvBits one_side(bool is_key, int bits, int of_the_other) {
-    return is_key ? KvBits{.keys = bits, .values = of_the_other}
-                  : KvBits{.keys = of_the_other, .values = bits};
+  static turbo::Bits one_side(bool is_key, int bits, int of_the_other) {
+    return is_key ? turbo::Bits{.keys = bits, .values = of_the_other}
+                  : turbo::Bits{.keys = of_the_other, .values = bits};
   }
 
-  static std::string with_group(std::string_view rest, const LayerGroup& group, KvBits bits) {
+  static std::string with_group(std::string_view rest, const LayerGroup& group, turbo::Bits bits) {
     return format_text("{},{}-{}={}", rest, group.first_layer, group.last_layer, scheme_of(bits));
   }
 

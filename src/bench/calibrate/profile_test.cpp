@@ -72,7 +72,7 @@ TEST_F(ProfileFile, IsReadAsItWasWritten) {
   const Result<Profile> read = load_profile(path_, "abcd", "1.2.3");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->evidence.chosen, "turbo4,0-1=turbo8v4");
-  EXPECT_EQ(read->evidence.groups[1].bits, (KvBits{4, 4}));
+  EXPECT_EQ(read->evidence.groups[1].bits, (turbo::Bits{4, 4}));
   EXPECT_EQ(read->evidence.probe.groups[0].keys[1].kl, 0.1);
   EXPECT_EQ(read->evidence.trials[0].kl, 0.01);
   EXPECT_EQ(read->machine["cpu"], "a CPU");

@@ -32,11 +32,11 @@ double kl_at_least(const std::vector<WidthOption>& options, int bits) {
 }
 
 // Layers of a group are taken for the widest of them.
-KvBits widest(const KvScheme& scheme, const LayerGroup& group) {
+turbo::Bits widest(const KvScheme& scheme, const LayerGroup& group) {
   const auto wider = [](int a, int b) { return a == 0 || b == 0 ? 0 : std::max(a, b); };
-  KvBits bits = scheme.bits_of_layer(group.first_layer);
+  turbo::Bits bits = scheme.bits_of_layer(group.first_layer);
   for (int layer = group.first_layer; layer <= group.last_layer; ++layer) {
-    const KvBits other = scheme.bits_of_layer(layer);
+    const turbo::Bits other = scheme.bits_of_layer(layer);
     bits = {.keys = wider(bits.keys, other.keys), .values = wider(bits.values, other.values)};
   }
   return bits;
@@ -54,7 +54,7 @@ std::optional<std::string> why_broken(const Evidence& evidence, const KvScheme& 
   if (!scheme.is_turbo()) return std::nullopt;
   double kl = 0;
   for (const LayerGroup& group : evidence.probe.groups) {
-    const KvBits bits = widest(scheme, group);
+    const turbo::Bits bits = widest(scheme, group);
     kl += kl_at_least(group.keys, bits.keys) + kl_at_least(group.values, bits.values);
   }
   if (kl <= kLimit.kl_mean) return std::nullopt;

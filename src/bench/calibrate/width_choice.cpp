@@ -89,7 +89,7 @@ WidthChoice choose_widths(std::span<const LayerGroup> groups, double budget) {
   return choice;
 }
 
-std::string scheme_of(KvBits bits) {
+std::string scheme_of(turbo::Bits bits) {
   if (bits.keys == bits.values) return format_text("turbo{}", bits.keys);
   return format_text("turbo{}v{}", bits.keys, bits.values);
 }

@@ -33,7 +33,7 @@ struct LayerGroup {
 struct ChosenGroup {
   int first_layer = 0;
   int last_layer = 0;
-  KvBits bits = {};
+  turbo::Bits bits = {};
   double kl = 0;  // of keys and values together
 };
 
@@ -48,6 +48,6 @@ struct WidthChoice {
 // "turbo4v3,0-3=turbo8v4": what most layers have, and those that differ.
 [[nodiscard]] std::string scheme_of(std::span<const ChosenGroup> groups);
 // "turbo4", "turbo8v4"
-[[nodiscard]] std::string scheme_of(KvBits bits);
+[[nodiscard]] std::string scheme_of(turbo::Bits bits);
 
 }  // namespace slipstream::calibrate

@@ -50,7 +50,7 @@ TEST(WidthChoice, WithoutABudgetEverythingStaysWide) {
 TEST(WidthChoice, WhatCannotBeWithinTheBudgetStaysWide) {
   LayerGroup group = layer(0, 0.01, 0.02, 0.01, 0.02);
   group.keys.erase(group.keys.begin());
-  EXPECT_EQ(choose_widths(std::vector{group}, 0.001).groups[0].bits, (KvBits{4, 8}));
+  EXPECT_EQ(choose_widths(std::vector{group}, 0.001).groups[0].bits, (turbo::Bits{4, 8}));
 }
 
 // Against trying everything, on random layers.
@@ -93,7 +93,7 @@ TEST(WidthChoice, NothingWithinTheBudgetIsSmaller) {
 }
 
 TEST(WidthChoice, NamesWhatMostLayersHaveFirst) {
-  const auto group = [](int first, int last, KvBits bits) {
+  const auto group = [](int first, int last, turbo::Bits bits) {
     return ChosenGroup{.first_layer = first, .last_layer = last, .bits = bits};
   };
   EXPECT_EQ(scheme_of(std::vector{group(0, 3, {8, 4}), group(4, 15, {4, 3}), group(16, 19, {8, 4}),

@@ -19,6 +19,7 @@
 #include "cli/run_facts.h"
 #include "cli/scratch_folder.h"
 #include "cli/version.h"
+#include "contract/environment.h"
 #include "engine/model_fingerprint.h"
 
 namespace slipstream::calibrate {
@@ -84,8 +85,8 @@ Result<int> try_calibrate(const CommandOptions& options) {
 }  // namespace
 
 int run(const CommandOptions& options) {
-  log::set_level(log::Level::kWarn);     // a person reads along
-  (void)unsetenv("GGML_TURBO_PROFILE");  // it makes one, and what it measures is of that
+  log::set_level(log::Level::kWarn);        // a person reads along
+  (void)unsetenv(turbo::kProfileVariable);  // it makes one, and what it measures is of that
   const Result<int> status = try_calibrate(options);
   if (status) return *status;
   std::fprintf(stderr, "slipstream calibrate: %s\n", status.error().message.c_str());

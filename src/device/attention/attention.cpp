@@ -387,7 +387,7 @@ class PieceAttention {
   void load(const Chunk& chunk) {
     ScanChunk work{};
     work.n_tiles = chunk.n_tiles();
-    DotRows parts[n_scales(Side::kKey, 8, Rotation::kDimMax)];
+    DotRows parts[n_scales(Side::kKey, 8, kHeadDimMax)];
     if (keys_.cache != nullptr) {
       work.key_form = keys_.key_form;
       work.key_dim = keys_.head_dim;

@@ -17,7 +17,6 @@
 namespace slipstream::turbo {
 
 // Query heads to a KV head.
-inline constexpr std::int64_t kGroupMax = 256;
 
 // Shared by the attentions of a batch that have mask and shape in common.
 class SharedPlan {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "contract/environment.h"
 #include "device/attention/attention.h"
 #include "device/attention/kernel_choice.h"
 #include "device/graph/binding.h"
@@ -206,7 +207,7 @@ void register_all() {
 
 int main(int argc, char** argv) {
   using namespace slipstream::turbo;
-  if (const char* kernels = std::getenv("GGML_TURBO_KERNELS"); kernels != nullptr) {
+  if (const char* kernels = std::getenv(kKernelsVariable); kernels != nullptr) {
     if (const auto limited = limit_kernels(kernels); !limited) {
       std::fputs((limited.error().message + "\n").c_str(), stderr);
       return 2;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/format.h"
+#include "contract/environment.h"
 #include "device/attention/amx.h"
 
 namespace slipstream::turbo {
@@ -29,7 +30,7 @@ Result<void> limit_kernels(std::string_view name) {
     return {};
   }
   return fail(Code::kInvalidArgument,
-              format_text("GGML_TURBO_KERNELS={} is not one of amx, avx512, avx2, neon", name));
+              format_text("{}={} is not one of amx, avx512, avx2, neon", kKernelsVariable, name));
 }
 
 bool use_amx() { return amx_allowed() && has_amx(); }

@@ -470,14 +470,14 @@ void PlaceKey(std::uint8_t* HWY_RESTRICT tile, std::size_t token,
 
 void TakeValue(int bits, const std::uint8_t* tile, std::size_t token, std::uint8_t* packed,
                std::size_t n) {
-  std::uint8_t codes[Rotation::kDimMax];
+  std::uint8_t codes[kHeadDimMax];
   GetValue(bits, tile, token, codes, n);
   put_key<kPackedStride>(bits, packed, codes, n);
 }
 
 void PlaceValue(int bits, std::uint8_t* tile, std::size_t token, const std::uint8_t* packed,
                 std::size_t n) {
-  std::uint8_t codes[Rotation::kDimMax];
+  std::uint8_t codes[kHeadDimMax];
   get_key<kPackedStride>(bits, packed, codes, n);
   PutValue(bits, tile, token, codes, n);
 }

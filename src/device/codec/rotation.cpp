@@ -40,10 +40,8 @@ void walsh_hadamard(std::span<float> x) {
 
 }  // namespace
 
-bool Rotation::supports(int dim) { return dim >= kDimMin && dim <= kDimMax && dim % kDimMin == 0; }
-
 Rotation::Rotation(int dim) {
-  SLIP_CHECK(supports(dim), "a dim that Rotation::supports() denies");
+  SLIP_CHECK(is_code_head(dim), "a head that cannot have codes");
   std::uint64_t state = kSeed;
   for (int i = 0; i < dim; ++i) signs_.push_back((splitmix64(state) >> 63U) != 0 ? -1.0F : 1.0F);
   for (auto rest = static_cast<unsigned>(dim); rest != 0;) {

@@ -15,16 +15,13 @@
 #include <span>
 #include <vector>
 
+#include "contract/tile.h"
+
 namespace slipstream::turbo {
 
 class Rotation {
  public:
-  static constexpr int kDimMin = 16;
-  static constexpr int kDimMax = 1024;
-
-  // Multiples of 16 from 16 to 1024: no block is smaller than 16.
-  [[nodiscard]] static bool supports(int dim);
-
+  // REQUIRES: is_code_head(dim). No block is smaller than 16.
   explicit Rotation(int dim);
 
   // Both in place; x has dim() components. The order of the additions is part of the contract

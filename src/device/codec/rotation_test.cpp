@@ -37,13 +37,13 @@ TEST(Rotation, BlocksAreThePowersOfTwoLargestFirst) {
 }
 
 TEST(Rotation, SupportsMultiplesOfSixteen) {
-  for (const int dim : {16, 64, 80, 1024}) EXPECT_TRUE(Rotation::supports(dim)) << dim;
-  for (const int dim : {-16, 0, 8, 24, 100, 1040}) EXPECT_FALSE(Rotation::supports(dim)) << dim;
-  EXPECT_DEATH(Rotation(24), "supports");
+  for (const int dim : {16, 64, 80, 1024}) EXPECT_TRUE(is_code_head(dim)) << dim;
+  for (const int dim : {-16, 0, 8, 24, 100, 1040}) EXPECT_FALSE(is_code_head(dim)) << dim;
+  EXPECT_DEATH(Rotation(24), "codes");
 }
 
 TEST(Rotation, InverseUndoesForwardAndDotProductsStay) {
-  for (int dim = Rotation::kDimMin; dim <= Rotation::kDimMax; dim += 16) {
+  for (int dim = kHeadDimMin; dim <= kHeadDimMax; dim += 16) {
     const Rotation rotation(dim);
     const std::vector<float> x = gaussian(dim, 1);
     const std::vector<float> y = gaussian(dim, 2);

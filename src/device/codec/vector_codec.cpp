@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "contract/scheme.h"
 #include "device/codec/codebook.h"
 #include "device/codec/f16.h"
 #include "device/codec/rotation.h"
@@ -261,7 +262,8 @@ std::uint16_t encode_with(const EncodeSteps& steps, int bits, std::span<const fl
                           std::span<std::uint8_t> codes) {
   SLIP_CHECK(is_code_bits(bits), "codes have 2, 3, 4 or 8 bits");
   SLIP_CHECK(rotated.size() == codes.size(), "one code per component");
-  SLIP_CHECK(rotated.size() <= Rotation::kDimMax, "the tolerance holds up to Rotation::kDimMax");
+  SLIP_CHECK(std::cmp_less_equal(rotated.size(), kHeadDimMax),
+             "the tolerance holds up to kHeadDimMax");
   return bits == 8 ? encode_linear(steps, rotated, codes)
                    : encode_levels(steps, bits, rotated, codes);
 }

@@ -21,7 +21,6 @@ namespace slipstream::turbo {
 
 inline constexpr float kScaleMax = 65408.0F;  // the largest f16 with 9 significant bits
 
-constexpr bool is_code_bits(int bits) { return (bits >= 2 && bits <= 4) || bits == 8; }
 constexpr std::uint8_t middle_code(int bits) {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(bits - 1));
 }
@@ -46,7 +45,7 @@ constexpr float peak_cut_max(int bits) { return bits == 4 ? 1.2F : bits == 3 ? 1
 // zero vector: scale 0, every code the middle one. Scales end at kScaleMax.
 //
 // Returns the scale as f16 bits. One code per byte; as many as components, at most
-// Rotation::kDimMax.
+// kHeadDimMax.
 std::uint16_t encode(int bits, std::span<const float> rotated, std::span<std::uint8_t> codes);
 
 // The steps of encode() that look at every component, so that kernels can take their place.

@@ -160,12 +160,8 @@ std::map<int, ExpertCounters> all_expert_counters() {
   for (const ExpertStore* store : stores().all) {
     for (const auto& [layer, counters] : store->counters()) {
       ExpertCounters& total = sum[layer];
-      total.n_hits += counters.n_hits;
-      total.n_misses += counters.n_misses;
-      total.n_guessed += counters.n_guessed;
-      total.n_guessed_used += counters.n_guessed_used;
-      total.n_bytes_read += counters.n_bytes_read;
-      total.stall_ns += counters.stall_ns;
+      total.layer = counters.layer;
+      total += counters;
     }
   }
   return sum;

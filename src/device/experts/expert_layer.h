@@ -22,18 +22,10 @@
 #include "base/mapping.h"
 #include "base/result.h"
 #include "base/slab_reader.h"
+#include "contract/expert_counters.h"
 #include "device/experts/expert_slots.h"
 
 namespace slipstream::turbo {
-
-struct ExpertCounters {
-  std::uint64_t n_hits = 0;          // experts that a batch needed and found
-  std::uint64_t n_misses = 0;        // and that had to be read
-  std::uint64_t n_guessed = 0;       // read ahead of a batch
-  std::uint64_t n_guessed_used = 0;  // and needed by the next one
-  std::uint64_t n_bytes_read = 0;
-  std::uint64_t stall_ns = 0;  // for which computing waited
-};
 
 // The matrices of one kind (gate, up, down, or gate and up in one) of all experts of a layer.
 struct ExpertMatrix {

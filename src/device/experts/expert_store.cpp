@@ -153,7 +153,10 @@ std::map<int, ExpertCounters> ExpertStore::counters() const {
 
 void ExpertStore::publish_counters() {
   const std::lock_guard held(counters_mutex_);
-  for (auto& [number, layer] : layers_) published_[number] = layer.counters();
+  for (auto& [number, layer] : layers_) {
+    published_[number] = layer.counters();
+    published_[number].layer = static_cast<std::uint64_t>(number);
+  }
 }
 
 // Lines of "layer expert uses". Half of the slots may be pinned: the rest follows the text.
@@ -197,12 +200,7 @@ void ExpertStore::write_trace() const {
 void ExpertStore::log_totals() const {
   ExpertCounters total;
   for (const auto& [number, counters] : counters()) {
-    total.n_hits += counters.n_hits;
-    total.n_misses += counters.n_misses;
-    total.n_guessed += counters.n_guessed;
-    total.n_guessed_used += counters.n_guessed_used;
-    total.n_bytes_read += counters.n_bytes_read;
-    total.stall_ns += counters.stall_ns;
+    total += counters;
     log_line(
         GGML_LOG_LEVEL_DEBUG,
         format_text("layer {}: experts found {}, read {}, waited {:.2f} s", number, counters.n_hits,

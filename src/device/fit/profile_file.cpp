@@ -27,7 +27,6 @@ constexpr std::size_t kHashBytes = 32;
 // No model has more, and their product keeps sizes far from overflow.
 constexpr std::uint32_t kLayersMax = 4096;
 constexpr std::uint32_t kHeadsMax = 1024;
-constexpr std::uint32_t kHeadDimMax = 4096;
 constexpr std::size_t kFileBytesMax = std::size_t{4} << 30U;
 
 using FileHash = std::array<std::byte, kHashBytes>;
@@ -88,7 +87,7 @@ Result<LayerProfile> take_layer(ByteReader& reader) {
     return no_profile("it ends in the middle of a layer");
   }
   if (layer >= kLayersMax || n_heads == 0 || n_heads > kHeadsMax || head_dim == 0 ||
-      head_dim > kHeadDimMax) {
+      std::cmp_greater(head_dim, kHeadDimMax)) {
     return no_profile("a layer has sizes that no model has");
   }
   const std::size_t n = head_dim;

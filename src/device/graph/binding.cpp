@@ -25,7 +25,7 @@ std::string obstacle(const ggml_tensor* op, const CacheTensor& keys, const Cache
     if (view->type != GGML_TYPE_F16) {
       return format_text("the cache is {}, not f16", ggml_type_name(view->type));
     }
-    if (!Rotation::supports(static_cast<int>(view->ne[0]))) {
+    if (!is_code_head(view->ne[0])) {
       return format_text("head size {} is not a multiple of 16", view->ne[0]);
     }
   }

@@ -311,7 +311,7 @@ void ShadowGraph::run_write(int thread_idx, int n_threads, void* task) {
            row % write.cache->n_cells() / kTileTokens;
   };
   std::array<std::int64_t, kTileTokens> rows;
-  std::array<float, kTileTokens * Rotation::kDimMax> vectors;
+  std::array<float, kTileTokens * kHeadDimMax> vectors;
   for (std::int64_t first = 0; first < n_rows;) {
     // The next rows that go into the same tile.
     std::size_t n = 0;

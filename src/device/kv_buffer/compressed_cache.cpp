@@ -17,16 +17,10 @@
 namespace slipstream::turbo {
 namespace {
 
-constexpr std::size_t kLineBytes = 64;
 // Kernels may read so far behind the last tile.
 constexpr std::size_t kReadableBehind = 1024;
-constexpr std::size_t kHeadDimMax = Rotation::kDimMax;
 // Rows that fix the centre. A prompt gives them at once; token by token they are gathered.
 constexpr std::size_t kCentreRows = 32;
-
-std::size_t round_up(std::size_t n, std::size_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
 
 std::size_t codes_bytes_of_head(const CacheShape& shape) {
   return static_cast<std::size_t>(shape.n_tiles()) * tile_code_bytes(shape.classes());
@@ -37,9 +31,7 @@ std::size_t n_scales_of_tile(const CacheShape& shape) {
 }
 
 std::size_t bytes_of_head(const CacheShape& shape) {
-  const std::size_t scales =
-      static_cast<std::size_t>(shape.n_tiles()) * n_scales_of_tile(shape) * sizeof(std::uint16_t);
-  return codes_bytes_of_head(shape) + round_up(scales, kLineBytes);
+  return tiles_bytes(tile_code_bytes(shape.classes()), shape.n_scales(), shape.n_cells);
 }
 
 std::size_t bytes_of_all_heads(const CacheShape& shape) {

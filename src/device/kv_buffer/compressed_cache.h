@@ -55,10 +55,8 @@ struct CacheShape {
     return is_copy ? head_dim : turbo::channels_per_scale(side, bits, head_dim);
   }
   [[nodiscard]] int n_scales() const { return is_copy ? 1 : turbo::n_scales(side, bits, head_dim); }
-  [[nodiscard]] std::int64_t n_tiles() const { return (n_cells + kTileTokens - 1) / kTileTokens; }
-  [[nodiscard]] std::int64_t n_chunks() const {
-    return (n_cells + kChunkTokens - 1) / kChunkTokens;
-  }
+  [[nodiscard]] std::int64_t n_tiles() const { return turbo::n_tiles(n_cells); }
+  [[nodiscard]] std::int64_t n_chunks() const { return turbo::n_chunks(n_cells); }
 };
 
 // Whether f16 rows, and so a mean of them, can have this number: false for NaN too.

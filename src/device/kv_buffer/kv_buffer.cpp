@@ -40,12 +40,8 @@ std::size_t expected_bytes(const ggml_tensor* tensor) {
   }
   for (const int head_dim : {128, 96, 80, 64}) {
     if (tensor->ne[0] % head_dim == 0) {
-      return CompressedCache::n_bytes({.side = cache.side(),
-                                       .bits = width,
-                                       .head_dim = head_dim,
-                                       .n_heads = tensor->ne[0] / head_dim,
-                                       .n_cells = tensor->ne[1],
-                                       .n_streams = tensor->ne[2]});
+      return head_bytes(cache.side(), width, head_dim, tensor->ne[1]) *
+             static_cast<std::size_t>(tensor->ne[0] / head_dim * tensor->ne[2]);
     }
   }
   return ggml_nbytes(tensor);

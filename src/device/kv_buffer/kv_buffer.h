@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "base/mapping.h"
-#include "device/codec/scheme.h"
+#include "contract/scheme.h"
 #include "device/ggml_abi/ggml_abi.h"
 #include "device/kv_buffer/cache_tensor.h"
 

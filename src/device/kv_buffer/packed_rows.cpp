@@ -17,10 +17,10 @@ static_assert(std::endian::native == std::endian::little, "saved as they lie in 
 
 struct Exchange {
   void* user = nullptr;
-  CentresPlace centres_place = nullptr;
-  RowsPlace rows_place = nullptr;
-  CentresSource centres_source = nullptr;
-  RowsSource rows_source = nullptr;
+  CentresPlace* centres_place = nullptr;
+  RowsPlace* rows_place = nullptr;
+  CentresSource* centres_source = nullptr;
+  RowsSource* rows_source = nullptr;
   bool is_whole = true;
 };
 thread_local Exchange exchange;
@@ -116,11 +116,11 @@ bool are_same(std::span<const float> a, std::span<const float> b) {
 
 }  // namespace
 
-void begin_packing(void* user, CentresPlace centres, RowsPlace rows) noexcept {
+void begin_packing(void* user, CentresPlace* centres, RowsPlace* rows) noexcept {
   exchange = {.user = user, .centres_place = centres, .rows_place = rows};
 }
 
-void begin_unpacking(void* user, CentresSource centres, RowsSource rows) noexcept {
+void begin_unpacking(void* user, CentresSource* centres, RowsSource* rows) noexcept {
   exchange = {.user = user, .centres_source = centres, .rows_source = rows};
 }
 

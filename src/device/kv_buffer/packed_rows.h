@@ -14,23 +14,14 @@
 
 #include <cstddef>
 
+#include "contract/plugin.h"
 #include "device/kv_buffer/cache_tensor.h"
 
 namespace slipstream::turbo {
 
-// Functions of the program; null instead of an address refuses. Centres that are already there need
-// not be packed again: null then, and no refusal. `side`: 0 for keys, 1 for values. `place`: what
-// libllama gave ggml for these rows.
-using CentresPlace = void* (*)(void* user, int layer, int side, std::size_t n_bytes);
-using RowsPlace = void* (*)(void* user, const void* place, std::size_t n_rows,
-                            std::size_t row_bytes, std::size_t packed_row_bytes);
-using CentresSource = const void* (*)(void* user, int layer, int side, std::size_t n_bytes);
-using RowsSource = const void* (*)(void* user, const void* place, std::size_t n_rows,
-                                   std::size_t row_bytes, std::size_t packed_row_bytes);
-
 // From now on, on this thread, until end_packed_rows(). What went before is forgotten.
-void begin_packing(void* user, CentresPlace centres, RowsPlace rows) noexcept;
-void begin_unpacking(void* user, CentresSource centres, RowsSource rows) noexcept;
+void begin_packing(void* user, CentresPlace* centres, RowsPlace* rows) noexcept;
+void begin_unpacking(void* user, CentresSource* centres, RowsSource* rows) noexcept;
 // Rows are f16 again. Whether all that were exchanged went well.
 bool end_packed_rows() noexcept;
 

@@ -6,8 +6,6 @@
 namespace slipstream::turbo {
 namespace {
 
-std::int64_t chunks_of(std::int64_t n_cells) { return (n_cells + kChunkTokens - 1) / kChunkTokens; }
-
 CacheShape in_8_bits(const CacheShape& coded, std::int64_t n_chunks) {
   return {.side = coded.side,
           .bits = 8,
@@ -25,7 +23,7 @@ CacheShape PreciseChunks::slots_shape(const CacheShape& coded) {
 }
 
 CacheShape PreciseChunks::scratch_shape(const CacheShape& coded, std::int64_t n_rows) {
-  return in_8_bits(coded, chunks_of(n_rows));
+  return in_8_bits(coded, n_chunks(n_rows));
 }
 
 PreciseChunks::PreciseChunks(const CacheShape& coded, CompressedCache slots)

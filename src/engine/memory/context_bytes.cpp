@@ -5,22 +5,24 @@
 #include <string_view>
 
 #include "base/format.h"
-#include "engine/memory/turbo_tile.h"
+#include "contract/tile.h"
 
 namespace slipstream {
 namespace {
 
-std::int64_t side_bytes(const AttentionLayer& layer, const KvScheme& scheme, KvSide side,
+std::int64_t side_bytes(const AttentionLayer& layer, const KvScheme& scheme, turbo::Side side,
                         std::int64_t n_cells) {
-  const bool is_key = side == KvSide::kKey;
+  const bool is_key = side == turbo::Side::kKey;
   const std::int64_t channels = is_key ? layer.key_channels : layer.value_channels;
-  const KvBits bits = scheme.bits_of_layer(layer.layer);
+  const turbo::Bits bits = scheme.bits_of_layer(layer.layer);
   const int n_bits = is_key ? bits.keys : bits.values;
   if (n_bits == 0 || !can_compress(layer)) {
     const ggml_type type = is_key ? scheme.key_type() : scheme.value_type();
     return static_cast<std::int64_t>(ggml_row_size(type, channels)) * n_cells;
   }
-  return turbo_head_bytes(side, n_bits, channels / layer.n_kv_heads, n_cells) * layer.n_kv_heads;
+  const auto head_dim = static_cast<int>(channels / layer.n_kv_heads);
+  return static_cast<std::int64_t>(turbo::head_bytes(side, n_bits, head_dim, n_cells)) *
+         layer.n_kv_heads;
 }
 
 // Numbers of f32 per token that are alive at once in one attention.
@@ -64,9 +66,9 @@ std::int64_t graph_nodes(const ModelGeometry& model, std::int64_t n_tokens) {
 }  // namespace
 
 bool can_compress(const AttentionLayer& layer) {
-  constexpr std::int64_t kGroupMax = 256;  // query heads that share a KV head
-  return !layer.is_latent() && is_turbo_head(layer.key_head_dim()) &&
-         is_turbo_head(layer.value_head_dim()) && layer.n_heads / layer.n_kv_heads <= kGroupMax;
+  return !layer.is_latent() && turbo::is_code_head(layer.key_head_dim()) &&
+         turbo::is_code_head(layer.value_head_dim()) &&
+         layer.n_heads / layer.n_kv_heads <= turbo::kGroupMax;
 }
 
 Result<void> check_cache(const ModelGeometry& model, const KvScheme& scheme) {
@@ -87,8 +89,8 @@ std::uint64_t cache_bytes(const ModelGeometry& model, const KvScheme& scheme,
                           const ContextShape& shape) {
   std::int64_t n_bytes = 0;
   for (const AttentionLayer& layer : model.attention) {
-    n_bytes += side_bytes(layer, scheme, KvSide::kKey, shape.n_ctx) +
-               side_bytes(layer, scheme, KvSide::kValue, shape.n_ctx);
+    n_bytes += side_bytes(layer, scheme, turbo::Side::kKey, shape.n_ctx) +
+               side_bytes(layer, scheme, turbo::Side::kValue, shape.n_ctx);
   }
   const std::int64_t n_states = model.n_recurrent_layers * shape.n_sequences_max;
   n_bytes += n_states * model.state_numbers * static_cast<std::int64_t>(sizeof(float));

@@ -5,28 +5,20 @@
 //   turbo<K>v<V>                    any widths of 0 (f16), 2, 3, 4 and 8 bits
 //   turbo4,0-1=turbo8               the first two layers otherwise
 //
-// The names are the plugin's own (src/device/codec/scheme.h), which this room may not include: a
-// contract test compares the two.
-//
 // Threads: immutable. Errors: parse_kv_scheme gives kInvalidArgument with the list of names.
 #pragma once
 
 #include <ggml.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "contract/scheme.h"
 
 namespace slipstream {
-
-// Bits of a code of the plugin's; 0: stays f16.
-struct KvBits {
-  int keys = 0;
-  int values = 0;
-  bool operator==(const KvBits&) const = default;
-};
 
 class KvScheme {
  public:
@@ -34,29 +26,23 @@ class KvScheme {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   // Whether it takes our plugin.
-  [[nodiscard]] bool is_turbo() const { return name_.starts_with("turbo"); }
+  [[nodiscard]] bool is_turbo() const { return turbo_.has_value(); }
   // The types of libllama's cache; f16 under the plugin, which compresses only that.
   [[nodiscard]] ggml_type key_type() const { return key_type_; }
   [[nodiscard]] ggml_type value_type() const { return value_type_; }
-  [[nodiscard]] KvBits bits_of_layer(int layer) const;
+  [[nodiscard]] turbo::Bits bits_of_layer(int layer) const {
+    return turbo_ ? turbo_->bits_of_layer(layer) : turbo::Bits{};
+  }
   // Of keys and values together, with their scales, where a layer is as most are.
   [[nodiscard]] double bits_per_element(int head_dim = 128) const;
 
  private:
   friend Result<KvScheme> parse_kv_scheme(std::string_view name);
-  struct Override {
-    int first_layer;
-    int last_layer;
-    KvBits bits;
-  };
-  static Result<KvScheme> parse_stock(std::string_view name);
-  static Result<KvScheme> parse_turbo(std::string_view name);
 
   std::string name_ = "f16";
   ggml_type key_type_ = GGML_TYPE_F16;
   ggml_type value_type_ = GGML_TYPE_F16;
-  KvBits bits_;
-  std::vector<Override> overrides_;
+  std::optional<turbo::Scheme> turbo_;
 };
 
 [[nodiscard]] Result<KvScheme> parse_kv_scheme(std::string_view name);

@@ -24,9 +24,9 @@ TEST(KvScheme, KnowsStockTypes) {
 }
 
 TEST(KvScheme, KnowsThePluginsNames) {
-  EXPECT_EQ(scheme("turbo8v4").bits_of_layer(0), (KvBits{8, 4}));
-  EXPECT_EQ(scheme("turbo3").bits_of_layer(7), (KvBits{3, 3}));
-  EXPECT_EQ(scheme("turbo0v4").bits_of_layer(0), (KvBits{0, 4}));
+  EXPECT_EQ(scheme("turbo8v4").bits_of_layer(0), (turbo::Bits{8, 4}));
+  EXPECT_EQ(scheme("turbo3").bits_of_layer(7), (turbo::Bits{3, 3}));
+  EXPECT_EQ(scheme("turbo0v4").bits_of_layer(0), (turbo::Bits{0, 4}));
   EXPECT_TRUE(scheme("turbo4").is_turbo());
   EXPECT_EQ(scheme("turbo4").key_type(), GGML_TYPE_F16);
   EXPECT_EQ(scheme("turbo4").name(), "turbo4");
@@ -36,16 +36,16 @@ TEST(KvScheme, AnyTwoWidthsAreAScheme) {
   for (const int keys : {0, 2, 3, 4, 8}) {
     for (const int values : {0, 2, 3, 4, 8}) {
       const std::string name = "turbo" + std::to_string(keys) + "v" + std::to_string(values);
-      EXPECT_EQ(scheme(name).bits_of_layer(0), (KvBits{keys, values})) << name;
+      EXPECT_EQ(scheme(name).bits_of_layer(0), (turbo::Bits{keys, values})) << name;
     }
   }
 }
 
 TEST(KvScheme, SingleLayersMayDiffer) {
   const KvScheme mixed = scheme("turbo4,0-1=turbo8,27=f16");
-  EXPECT_EQ(mixed.bits_of_layer(0), (KvBits{8, 8}));
-  EXPECT_EQ(mixed.bits_of_layer(2), (KvBits{4, 4}));
-  EXPECT_EQ(mixed.bits_of_layer(27), (KvBits{0, 0}));
+  EXPECT_EQ(mixed.bits_of_layer(0), (turbo::Bits{8, 8}));
+  EXPECT_EQ(mixed.bits_of_layer(2), (turbo::Bits{4, 4}));
+  EXPECT_EQ(mixed.bits_of_layer(27), (turbo::Bits{0, 0}));
 }
 
 TEST(KvScheme, RefusesOthersAndNamesTheChoices) {

@@ -1,4 +1,4 @@
-#include "device/codec/scheme.h"
+#include "contract/scheme.h"
 
 #include <gtest/gtest.h>
 

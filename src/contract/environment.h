@@ -1,0 +1,16 @@
+// The environment variables that the plugin reads, for programs that know nothing of it.
+//
+// Threads: immutable. Errors: none.
+#pragma once
+
+namespace slipstream::turbo {
+
+inline constexpr const char* kSchemeVariable = "GGML_TURBO_KV";  // see scheme.h
+inline constexpr const char* kExpertsVariable =
+    "GGML_TURBO_EXPERTS";  // memory for streamed experts
+inline constexpr const char* kProfileVariable = "GGML_TURBO_PROFILE";  // a file of fitted keys
+inline constexpr const char* kFitVariable = "GGML_TURBO_FIT";          // one to be made
+inline constexpr const char* kKernelsVariable =
+    "GGML_TURBO_KERNELS";  // the largest instruction set
+
+}  // namespace slipstream::turbo

@@ -1,0 +1,86 @@
+// What the plugin offers to a program that knows it: functions that ggml's registry finds by name
+// (ggml_backend_reg_get_proc_address of the registry entry kPluginName). Both sides take a
+// function's name and type from here, so that neither can differ.
+//
+//   auto* open = reinterpret_cast<OpenDevice::Function*>(get_proc_address(reg, OpenDevice::kName));
+//
+// No function throws. Texts are null-terminated. What fails says why in ggml's log.
+//
+// Threads: each function says.
+#pragma once
+
+#include <cstddef>
+
+#include "contract/expert_counters.h"
+
+namespace slipstream::turbo {
+
+inline constexpr const char* kPluginName = "TURBO";
+
+// --- devices
+
+// A device for one scheme: a ggml_backend_dev_t, or null where the scheme is none.
+struct OpenDevice {
+  static constexpr const char* kName = "ggml_turbo_open";
+  using Function = void*(const char* scheme);
+};
+
+// How the experts of models loaded from now on are streamed, as GGML_TURBO_EXPERTS says it; empty:
+// they are not. False: the text is none.
+struct StreamExperts {
+  static constexpr const char* kName = "ggml_turbo_stream_experts";
+  using Function = bool(const char* options);
+};
+
+// The file of what was fitted to keys, for contexts made from now on; empty: none. False: it cannot
+// be used, and none is.
+struct UseKeys {
+  static constexpr const char* kName = "ggml_turbo_use_keys";
+  using Function = bool(const char* path);
+};
+
+// Fits keys to all that is computed from now on, for a file. With an empty path that ends, and the
+// file is written. Gives the number of layers fitted by the run that ended; -1: it could not be
+// written.
+struct FitKeys {
+  static constexpr const char* kName = "ggml_turbo_fit_keys";
+  using Function = int(const char* path);
+};
+
+// A row for each layer, of all models in the process added up. Gives their number. Thread-safe.
+struct ReadExpertCounters {
+  static constexpr const char* kName = "ggml_turbo_expert_counters";
+  using Function = std::size_t(ExpertCounters* rows, std::size_t n_rows_max);
+};
+
+// --- sequences as they are stored (docs/formats/packed-state.md)
+//
+// Between Begin... and EndPackedRows rows of compressed caches go through libllama's own functions
+// that save and restore sequences as codes, not as f16: ggml's bytes are left alone, and the
+// program is asked where the codes go to, or lie. The switch belongs to the thread that sets it.
+//
+// The program's functions: null instead of an address refuses. Centres that are already there need
+// not be packed again: null then, and no refusal. `side`: 0 for keys, 1 for values. `place`: what
+// libllama gave ggml for these rows.
+using CentresPlace = void*(void* user, int layer, int side, std::size_t n_bytes);
+using RowsPlace = void*(void* user, const void* place, std::size_t n_rows, std::size_t row_bytes,
+                        std::size_t packed_row_bytes);
+using CentresSource = const void*(void* user, int layer, int side, std::size_t n_bytes);
+using RowsSource = const void*(void* user, const void* place, std::size_t n_rows,
+                               std::size_t row_bytes, std::size_t packed_row_bytes);
+
+struct BeginPacking {
+  static constexpr const char* kName = "ggml_turbo_begin_packing";
+  using Function = void(void* user, CentresPlace* centres, RowsPlace* rows);
+};
+struct BeginUnpacking {
+  static constexpr const char* kName = "ggml_turbo_begin_unpacking";
+  using Function = void(void* user, CentresSource* centres, RowsSource* rows);
+};
+// Whether all rows since went well. If not, what was saved or restored must not be used.
+struct EndPackedRows {
+  static constexpr const char* kName = "ggml_turbo_end_packed_rows";
+  using Function = bool();
+};
+
+}  // namespace slipstream::turbo
