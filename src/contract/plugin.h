@@ -19,32 +19,37 @@ inline constexpr const char* kPluginName = "TURBO";
 
 // --- devices
 
-// A device for one scheme: a ggml_backend_dev_t, or null where the scheme is none.
+// A device for one model: a ggml_backend_dev_t, or null. `scheme`: see scheme.h. `experts`: how
+// experts are streamed, as GGML_TURBO_EXPERTS says it; empty: they are not. Thread-safe.
 struct OpenDevice {
   static constexpr const char* kName = "ggml_turbo_open";
-  using Function = void*(const char* scheme);
+  using Function = void*(const char* scheme, const char* experts);
+};
+// REQUIRES: its model and contexts are gone.
+struct CloseDevice {
+  static constexpr const char* kName = "ggml_turbo_close";
+  using Function = void(void* device);
 };
 
-// How the experts of models loaded from now on are streamed, as GGML_TURBO_EXPERTS says it; empty:
-// they are not. False: the text is none.
-struct StreamExperts {
-  static constexpr const char* kName = "ggml_turbo_stream_experts";
-  using Function = bool(const char* options);
+// The scheme of contexts made from now on. False: there is none of that name. Thread-safe.
+struct SetScheme {
+  static constexpr const char* kName = "ggml_turbo_set_scheme";
+  using Function = bool(void* device, const char* scheme);
 };
 
 // The file of what was fitted to keys, for contexts made from now on; empty: none. False: it cannot
-// be used, and none is.
+// be used, and none is. Thread-safe.
 struct UseKeys {
   static constexpr const char* kName = "ggml_turbo_use_keys";
-  using Function = bool(const char* path);
+  using Function = bool(void* device, const char* path);
 };
 
-// Fits keys to all that is computed from now on, for a file. With an empty path that ends, and the
-// file is written. Gives the number of layers fitted by the run that ended; -1: it could not be
-// written.
+// Fits keys to all that the device computes from now on, for a file. With an empty path that ends,
+// and the file is written. Gives the number of layers fitted by the run that ended; -1: it could
+// not be written. Thread-safe.
 struct FitKeys {
   static constexpr const char* kName = "ggml_turbo_fit_keys";
-  using Function = int(const char* path);
+  using Function = int(void* device, const char* path);
 };
 
 // A row for each layer, of all models in the process added up. Gives their number. Thread-safe.

@@ -1,34 +1,15 @@
-// libggml-turbo.so: a ggml device that decorates the CPU device. It keeps libllama's KV cache
-// compressed and hands everything else to an inner CPU backend.
-//
-// Entry points: ggml_backend_init and ggml_backend_score, called by ggml's registry when it loads
-// the plugin. The scheme is named in GGML_TURBO_KV, memory for streamed experts in
-// GGML_TURBO_EXPERTS; without either there is no device. A program that knows the plugin asks for a
-// device by function instead (contract/plugin.h).
+#include "device/turbo_device.h"
+
 #include <ggml-cpp.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <cstring>
-#include <format>
 #include <new>
-#include <string_view>
+#include <utility>
 
-#include "contract/environment.h"
-#include "contract/plugin.h"
-#include "contract/scheme.h"
-#include "device/attention/kernel_choice.h"
-#include "device/experts/expert_buffer.h"
 #include "device/experts/expert_graph.h"
-#include "device/fit/fit_run.h"
 #include "device/fit/profile.h"
-#include "device/ggml_abi/ggml_abi.h"
-#include "device/ggml_abi/probe.h"
 #include "device/graph/binding.h"
 #include "device/graph/shadow_graph.h"
-#include "device/kv_buffer/kv_buffer.h"
-#include "device/kv_buffer/packed_rows.h"
 #include "device/log.h"
 
 namespace slipstream::turbo {
@@ -43,6 +24,7 @@ void* cpu_function(const char* name) {
 // --- the backend: computes graphs
 
 struct TurboBackend {
+  TurboDevice& device;
   ggml_backend_ptr cpu;
   ShadowGraph shadow;
   ExpertGraph experts;
@@ -55,7 +37,7 @@ TurboBackend& context_of(ggml_backend_t backend) {
 const char* backend_name(ggml_backend_t /*backend*/) { return "TURBO"; }
 
 void backend_free(ggml_backend_t backend) {
-  if (const std::shared_ptr<FitRun> run = fit_run(); run != nullptr) {
+  if (const std::shared_ptr<FitRun> run = context_of(backend).device.fit_run(); run != nullptr) {
     if (const auto saved = run->save(); !saved) {
       log_line(GGML_LOG_LEVEL_ERROR, saved.error().message);
     }
@@ -65,7 +47,7 @@ void backend_free(ggml_backend_t backend) {
 }
 
 ggml_status compute(TurboBackend& context, ggml_cgraph* graph) {
-  const Result<ggml_cgraph*> shadow = context.shadow.build(graph);
+  const Result<ggml_cgraph*> shadow = context.shadow.build(graph, context.device.fit_run());
   if (!shadow) {
     log_line(GGML_LOG_LEVEL_ERROR, shadow.error().message);
     return GGML_STATUS_ALLOC_FAILED;
@@ -84,21 +66,7 @@ ggml_status backend_graph_compute(ggml_backend_t backend, ggml_cgraph* graph) no
   }
 }
 
-void backend_set_n_threads(ggml_backend_t backend, int n_threads) {
-  const auto set =
-      reinterpret_cast<ggml_backend_set_n_threads_t>(cpu_function("ggml_backend_set_n_threads"));
-  if (set != nullptr) set(context_of(backend).cpu.get(), n_threads);
-}
-
-void backend_set_abort_callback(ggml_backend_t backend, ggml_abort_callback callback, void* data) {
-  const auto set = reinterpret_cast<ggml_backend_set_abort_callback_t>(
-      cpu_function("ggml_backend_set_abort_callback"));
-  if (set != nullptr) set(context_of(backend).cpu.get(), callback, data);
-}
-
-// --- the device
-
-extern ggml_backend_device device;
+// --- the device's functions, called by ggml
 
 const char* device_name(ggml_backend_dev_t /*dev*/) { return "TURBO0"; }
 
@@ -129,8 +97,8 @@ ggml_backend_t device_init_backend(ggml_backend_dev_t dev, const char* /*params*
                            'a', 'm', '-', 't', 'u', 'r', 'b', 'o'};
   ggml_backend_ptr cpu(ggml_backend_dev_init(cpu_device(), nullptr));
   if (!cpu) return nullptr;
-  auto context = std::make_unique<TurboBackend>();
-  context->cpu = std::move(cpu);
+  auto context = std::unique_ptr<TurboBackend>(new TurboBackend{
+      .device = TurboDevice::of(dev), .cpu = std::move(cpu), .shadow = {}, .experts = {}});
   ggml_backend_i iface{};
   iface.get_name = backend_name;
   iface.free = backend_free;
@@ -139,7 +107,9 @@ ggml_backend_t device_init_backend(ggml_backend_dev_t dev, const char* /*params*
       .guid = &guid, .iface = iface, .device = dev, .context = context.release()};
 }
 
-ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t /*dev*/) { return buffer_type(); }
+ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t dev) {
+  return TurboDevice::of(dev).caches().handle();
+}
 
 bool device_supports_op(ggml_backend_dev_t /*dev*/, const ggml_tensor* op) {
   // Streamed experts are there for one thing.
@@ -167,170 +137,73 @@ bool device_supports_op(ggml_backend_dev_t /*dev*/, const ggml_tensor* op) {
   return ggml_backend_dev_supports_op(cpu_device(), op);
 }
 
-bool device_supports_buft(ggml_backend_dev_t /*dev*/, ggml_backend_buffer_type_t buft) {
-  return buft == buffer_type() || buft == expert_buffer_type() ||
+bool device_supports_buft(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft) {
+  TurboDevice& device = TurboDevice::of(dev);
+  return buft == device.caches().handle() || buft == device.experts().handle() ||
          ggml_backend_dev_supports_buft(cpu_device(), buft);
 }
 
-// Where libllama may put weights besides the device's own buffers. Asked by get_proc_address.
-ggml_backend_buffer_type_t* extra_buffer_types(ggml_backend_dev_t /*dev*/) {
-  static std::array<ggml_backend_buffer_type_t, 2> types = {expert_buffer_type(), nullptr};
-  return expert_options().cache_bytes > 0 ? types.data() : &types[1];
-}
-
-// --- the registry's entry
-
-// Written by init(), which runs once and before ggml asks for anything.
-bool has_device = false;
-
-const char* reg_name(ggml_backend_reg_t /*reg*/) { return kPluginName; }
-size_t reg_device_count(ggml_backend_reg_t /*reg*/) { return has_device ? 1 : 0; }
-ggml_backend_dev_t reg_device(ggml_backend_reg_t /*reg*/, size_t /*index*/) { return &device; }
-
-// For programs of ours: a device for this scheme, or null with a line in the log.
-void* open_device(const char* scheme_name) {
-  const Result<Scheme> scheme = parse_scheme(scheme_name);
-  if (!scheme) {
-    log_line(GGML_LOG_LEVEL_ERROR, scheme.error().message);
-    return nullptr;
-  }
-  set_scheme(*scheme);
-  return &device;
-}
-
-// The same for models loaded from now on: their experts are streamed as the text says; null or
-// empty: they are not.
-bool stream_experts(const char* text) {
-  if (text == nullptr || *text == '\0') {
-    set_expert_options({});
-    return true;
-  }
-  Result<ExpertOptions> options = parse_expert_options(text);
-  if (!options) {
-    log_line(GGML_LOG_LEVEL_ERROR, options.error().message);
-    return false;
-  }
-  set_expert_options(std::move(*options));
-  return true;
-}
-
-std::size_t read_expert_counters(ExpertCounters* rows, std::size_t n_rows_max) {
-  std::size_t n_rows = 0;
-  for (const auto& [layer, counters] : all_expert_counters()) {
-    if (n_rows == n_rows_max) break;
-    rows[n_rows++] = counters;
-  }
-  return n_rows;
-}
-
-// What was fitted to the keys of models whose contexts are made from now on; empty: nothing was.
-bool use_keys(const char* path) {
-  const Result<void> used = use_profile(std::string(path));
-  if (!used) log_line(GGML_LOG_LEVEL_ERROR, used.error().message);
-  return used.has_value();
-}
-
-// Fits keys to all that is computed from now on. With an empty path that ends, the file is written,
-// and the number of layers fitted is returned; -1: it could not be.
-int fit_keys(const char* path) {
-  const Result<std::size_t> ended = end_fit_run();
-  if (!ended) log_line(GGML_LOG_LEVEL_ERROR, ended.error().message);
-  if (*path != '\0') start_fit_run(path);
-  return ended ? static_cast<int>(*ended) : -1;
-}
-
-void* reg_proc_address(ggml_backend_reg_t /*reg*/, const char* name) {
-  const std::string_view wanted = name;
-  if (wanted == "ggml_backend_set_n_threads") return reinterpret_cast<void*>(backend_set_n_threads);
-  if (wanted == "ggml_backend_set_abort_callback") {
-    return reinterpret_cast<void*>(backend_set_abort_callback);
-  }
-  if (wanted == "ggml_backend_dev_get_extra_bufts") {
-    return reinterpret_cast<void*>(extra_buffer_types);
-  }
-  void* found = nullptr;
-  const auto offer = [&]<class Entry>(Entry, typename Entry::Function* function) {
-    if (wanted == Entry::kName) found = reinterpret_cast<void*>(function);
-  };
-  offer(OpenDevice{}, open_device);
-  offer(StreamExperts{}, stream_experts);
-  offer(UseKeys{}, use_keys);
-  offer(FitKeys{}, fit_keys);
-  offer(ReadExpertCounters{}, read_expert_counters);
-  offer(BeginPacking{}, begin_packing);
-  offer(BeginUnpacking{}, begin_unpacking);
-  offer(EndPackedRows{}, end_packed_rows);
-  return found;
-}
-
-ggml_backend_reg reg = {
-    .api_version = kBackendApiVersion,
-    .iface = {.get_name = reg_name,
-              .get_device_count = reg_device_count,
-              .get_device = reg_device,
-              .get_proc_address = reg_proc_address},
-    .context = nullptr,
+constexpr ggml_backend_device_i kDeviceInterface = {
+    .get_name = device_name,
+    .get_description = device_description,
+    .get_memory = device_memory,
+    .get_type = device_type,
+    .get_props = device_props,
+    .init_backend = device_init_backend,
+    .get_buffer_type = device_buffer_type,
+    .get_host_buffer_type = nullptr,
+    .buffer_from_host_ptr = nullptr,
+    .supports_op = device_supports_op,
+    .supports_buft = device_supports_buft,
+    .offload_op = nullptr,
+    .event_new = nullptr,
+    .event_free = nullptr,
+    .event_synchronize = nullptr,
 };
-
-ggml_backend_device device = {
-    .iface = {.get_name = device_name,
-              .get_description = device_description,
-              .get_memory = device_memory,
-              .get_type = device_type,
-              .get_props = device_props,
-              .init_backend = device_init_backend,
-              .get_buffer_type = device_buffer_type,
-              .get_host_buffer_type = nullptr,
-              .buffer_from_host_ptr = nullptr,
-              .supports_op = device_supports_op,
-              .supports_buft = device_supports_buft,
-              .offload_op = nullptr,
-              .event_new = nullptr,
-              .event_free = nullptr,
-              .event_synchronize = nullptr},
-    .reg = &reg,
-    .context = nullptr,
-};
-
-ggml_backend_reg_t init() {
-  if (const Result<void> probed = probe_ggml(ggml_version()); !probed) {
-    log_line(GGML_LOG_LEVEL_ERROR, probed.error().message);
-    return nullptr;
-  }
-  if (const char* kernels = std::getenv(kKernelsVariable); kernels != nullptr) {
-    if (const Result<void> limited = limit_kernels(kernels); !limited) {
-      log_line(GGML_LOG_LEVEL_ERROR, limited.error().message);
-      return nullptr;
-    }
-  }
-  buffer_type()->device = &device;
-  expert_buffer_type()->device = &device;
-  if (const char* experts = std::getenv(kExpertsVariable); experts != nullptr) {
-    if (!stream_experts(experts)) return nullptr;
-  }
-  if (const char* path = std::getenv(kFitVariable); path != nullptr) (void)fit_keys(path);
-  // One that cannot be used is said, and keys are stored without it.
-  if (const char* path = std::getenv(kProfileVariable); path != nullptr) (void)use_keys(path);
-  const char* scheme = std::getenv(kSchemeVariable);
-  if (scheme == nullptr || *scheme == '\0') scheme = expert_options().cache_bytes > 0 ? "f16" : "";
-  if (*scheme == '\0') {
-    log_line(GGML_LOG_LEVEL_INFO,
-             "loaded, and off: name a KV scheme to use it, such as GGML_TURBO_KV=turbo8v4, or "
-             "memory for streamed experts, such as GGML_TURBO_EXPERTS=4G");
-  } else {
-    has_device = open_device(scheme) != nullptr;
-  }
-  return &reg;
-}
 
 }  // namespace
-}  // namespace slipstream::turbo
 
-extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init() {
-  // Once, whoever loads the plugin again: models may be using what it sets.
-  static ggml_backend_reg_t reg = slipstream::turbo::init();
-  return reg;
+TurboDevice::TurboDevice(ggml_backend_reg_t reg, Scheme scheme, ExpertOptions experts)
+    : device_{.iface = kDeviceInterface, .reg = reg, .context = this},
+      caches_(std::move(scheme), &device_),
+      experts_(std::move(experts), &device_),
+      extra_buffer_types_{experts_.options().cache_bytes > 0 ? experts_.handle() : nullptr} {}
+
+TurboDevice& TurboDevice::of(ggml_backend_dev_t device) {
+  return *static_cast<TurboDevice*>(device->context);
 }
 
-// Any CPU will do: the kernels choose for themselves.
-extern "C" __attribute__((visibility("default"))) int ggml_backend_score() { return 1; }
+ggml_backend_buffer_type_t* TurboDevice::extra_buffer_types() { return extra_buffer_types_.data(); }
+
+Result<void> TurboDevice::use_keys(const std::string& path) {
+  caches_.set_keys(nullptr);
+  if (path.empty()) return {};
+  Result<std::shared_ptr<const FittedKeys>> keys = FittedKeys::read(path);
+  if (!keys) return std::unexpected(std::move(keys.error()));
+  caches_.set_keys(std::move(*keys));
+  return {};
+}
+
+std::shared_ptr<FitRun> TurboDevice::fit_run() const {
+  const MutexLock lock(mutex_);
+  return fit_run_;
+}
+
+std::shared_ptr<FitRun> TurboDevice::exchange_fit_run(std::shared_ptr<FitRun> run) {
+  const MutexLock lock(mutex_);
+  return std::exchange(fit_run_, std::move(run));
+}
+
+void set_n_threads(ggml_backend_t backend, int n_threads) {
+  const auto set =
+      reinterpret_cast<ggml_backend_set_n_threads_t>(cpu_function("ggml_backend_set_n_threads"));
+  if (set != nullptr) set(context_of(backend).cpu.get(), n_threads);
+}
+
+void set_abort_callback(ggml_backend_t backend, ggml_abort_callback callback, void* data) {
+  const auto set = reinterpret_cast<ggml_backend_set_abort_callback_t>(
+      cpu_function("ggml_backend_set_abort_callback"));
+  if (set != nullptr) set(context_of(backend).cpu.get(), callback, data);
+}
+
+}  // namespace slipstream::turbo

@@ -14,50 +14,18 @@
 #include "base/check.h"
 #include "base/cpu_quota.h"
 #include "base/format.h"
-#include "base/log.h"
 #include "contract/environment.h"
 #include "engine/lazy_mapping.h"
 #include "engine/llama_log.h"
 #include "engine/memory/kv_scheme.h"
 #include "engine/own_thread.h"
-#include "engine/turbo_plugin.h"
 
 namespace slipstream {
 namespace {
 
-// The scheme belongs to the device, of which there is one, as do how experts are streamed and what
-// was fitted to keys: weights and contexts take them over when they are made. So whoever opens the
-// device keeps it until its context is there.
-std::unique_lock<std::mutex> keep_turbo() {
-  static std::mutex mutex;
-  return std::unique_lock(mutex);
-}
-
-Result<ggml_backend_dev_t> open_turbo(const ModelOptions& options, bool is_turbo_scheme) {
-  static ggml_backend_reg_t reg = nullptr;  // ggml keeps what it has loaded
-  if (reg == nullptr) reg = ggml_backend_load(options.plugin.c_str());
-  if (reg == nullptr) {
-    return fail(Code::kUnsupported, with_llama_complaint(format_text("ggml refuses the plugin {}",
-                                                                     options.plugin.string())));
-  }
-  auto* open = find_turbo_function<turbo::OpenDevice>();
-  const char* scheme = is_turbo_scheme ? options.kv.c_str() : "f16";
-  auto* device = open == nullptr ? nullptr : static_cast<ggml_backend_dev_t>(open(scheme));
-  if (device == nullptr) {
-    return fail(Code::kInvalidArgument,
-                with_llama_complaint(format_text("no KV scheme {}", options.kv)));
-  }
-  auto* stream = find_turbo_function<turbo::StreamExperts>();
-  if (stream == nullptr || !stream(options.experts.c_str())) {
-    return fail(Code::kInvalidArgument, with_llama_complaint(format_text(
-                                            "cannot stream experts with {}", options.experts)));
-  }
-  auto* use_keys = find_turbo_function<turbo::UseKeys>();
-  const std::filesystem::path keys = effective_key_profile(options.key_profile);
-  if (use_keys == nullptr || !use_keys(keys.c_str())) {  // keys can do without
-    log::warn("model.key_profile", {{"ignored", take_llama_complaint()}});
-  }
-  return device;
+// Of the plugin; where the cache has a stock type the device has nothing to compress.
+std::string turbo_scheme(const KvScheme& scheme) {
+  return scheme.is_turbo() ? scheme.name() : "f16";
 }
 
 bool report_progress(float progress, void* user_data) noexcept {
@@ -130,12 +98,14 @@ Result<Model> Model::load(const ModelOptions& options) {
   llama_model_params params = llama_model_default_params();
   std::array<ggml_backend_dev_t, 2> devices = {};  // ends with null
   const bool streams = !options.experts.empty();
-  std::unique_lock<std::mutex> kept;
+  std::optional<TurboDevice> turbo;
   if (scheme->is_turbo() || streams) {
-    kept = keep_turbo();
-    const Result<ggml_backend_dev_t> turbo = open_turbo(options, scheme->is_turbo());
-    if (!turbo) return std::unexpected(turbo.error());
-    devices[0] = *turbo;
+    Result<TurboDevice> opened =
+        TurboDevice::open(options.plugin, turbo_scheme(*scheme), options.experts);
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    turbo = std::move(*opened);
+    turbo->use_keys(effective_key_profile(options.key_profile));
+    devices[0] = turbo->handle();
     params.devices = devices.data();
   }
   bool was_cancelled = false;
@@ -172,7 +142,7 @@ Result<Model> Model::load(const ModelOptions& options) {
   if (llama_get_memory(context->get()) == nullptr) {
     return cannot_generate("keeps no context, as BERT and other models that only read");
   }
-  return Model(options, scheme->is_turbo(), std::move(model), std::move(*context));
+  return Model(options, std::move(turbo), std::move(model), std::move(*context));
 }
 
 std::filesystem::path effective_key_profile(const std::filesystem::path& asked) {
@@ -189,18 +159,16 @@ std::filesystem::path Model::key_profile() const {
 Result<void> Model::change_kv(const std::string& kv) {
   const Result<KvScheme> scheme = parse_kv_scheme(kv);
   if (!scheme) return std::unexpected(scheme.error());
-  if (scheme->is_turbo() && !is_on_turbo_) {
+  if (scheme->is_turbo() && !turbo_) {
     return fail(Code::kInvalidArgument,
                 format_text("{} needs a model that was loaded with a turbo scheme", kv));
   }
   (void)take_llama_complaint();
   context_.reset();  // first: two caches may not fit
   options_.kv = kv;
-  std::unique_lock<std::mutex> kept;
-  if (is_on_turbo_) {
-    kept = keep_turbo();
-    const Result<ggml_backend_dev_t> turbo = open_turbo(options_, scheme->is_turbo());
-    if (!turbo) return std::unexpected(turbo.error());
+  if (turbo_) {
+    if (Result<void> set = turbo_->set_scheme(turbo_scheme(*scheme)); !set) return set;
+    turbo_->use_keys(effective_key_profile(options_.key_profile));
   }
   Result<llama_context_ptr> context = make_context(model_.get(), options_, *scheme);
   if (!context) return std::unexpected(context.error());

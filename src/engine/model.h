@@ -15,9 +15,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
+#include "engine/turbo_device.h"
 
 namespace slipstream {
 
@@ -55,13 +58,15 @@ class Model {
  public:
   [[nodiscard]] static Result<Model> load(const ModelOptions& options);
 
-  // A new, empty context in another scheme on the same weights. One that was loaded in a turbo...
-  // scheme can have any; others none of turbo...: their layers are not on its device. After an
+  // A new, empty context in another scheme on the same weights. One that was loaded on the turbo
+  // device can have any; others none of turbo...: their layers are not on it. After an
   // error there is no context, and the model is good for nothing but another change.
   [[nodiscard]] Result<void> change_kv(const std::string& kv);
   // From the next change on.
   void change_key_profile(const std::filesystem::path& file) { options_.key_profile = file; }
 
+  // Null where neither the scheme nor streamed experts asked for one.
+  [[nodiscard]] TurboDevice* turbo() { return turbo_ ? &*turbo_ : nullptr; }
   [[nodiscard]] llama_model* model() const { return model_.get(); }
   [[nodiscard]] llama_context* context() const { return context_.get(); }
   [[nodiscard]] const llama_vocab* vocab() const { return llama_model_get_vocab(model_.get()); }
@@ -81,17 +86,17 @@ class Model {
   }
 
  private:
-  Model(const ModelOptions& options, bool is_on_turbo, llama_model_ptr model,
+  Model(const ModelOptions& options, std::optional<TurboDevice> turbo, llama_model_ptr model,
         llama_context_ptr context)
       : options_(options),
-        is_on_turbo_(is_on_turbo),
+        turbo_(std::move(turbo)),
         model_(std::move(model)),
         context_(std::move(context)) {
     options_.on_progress = nullptr;  // it may refer to what is gone
   }
 
   ModelOptions options_;
-  bool is_on_turbo_;
+  std::optional<TurboDevice> turbo_;  // outlives what is on it
   llama_model_ptr model_;
   llama_context_ptr context_;  // before the model in destruction
 };

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "contract/plugin.h"
 
 namespace slipstream {
 namespace {
@@ -51,21 +52,22 @@ class Plugin {
         nullptr);
     reg_ = ggml_backend_load(TURBO_PLUGIN);
   }
-  [[nodiscard]] bool stream(const std::string& options) const {
-    return reinterpret_cast<bool (*)(const char*)>(
-        ggml_backend_reg_get_proc_address(reg_, "ggml_turbo_stream_experts"))(options.c_str());
-  }
-  [[nodiscard]] ggml_backend_dev_t open(const char* scheme) const {
-    return reinterpret_cast<ggml_backend_dev_t (*)(const char*)>(
-        ggml_backend_reg_get_proc_address(reg_, "ggml_turbo_open"))(scheme);
+  // For as long as the process lives: models come and go.
+  [[nodiscard]] ggml_backend_dev_t open(const char* scheme, const char* experts) {
+    auto* open = reinterpret_cast<turbo::OpenDevice::Function*>(
+        ggml_backend_reg_get_proc_address(reg_, turbo::OpenDevice::kName));
+    devices_.push_back(static_cast<ggml_backend_dev_t>(open(scheme, experts)));
+    EXPECT_NE(devices_.back(), nullptr);
+    return devices_.back();
   }
 
  private:
   ggml_backend_reg_t reg_;
+  std::vector<ggml_backend_dev_t> devices_;
 };
 
-const Plugin& plugin() {
-  static const Plugin plugin;
+Plugin& plugin() {
+  static Plugin plugin;
   return plugin;
 }
 
@@ -76,8 +78,8 @@ struct Way {
 };
 
 llama_model_ptr load(const fs::path& path, const Way& way) {
-  EXPECT_TRUE(plugin().stream(way.experts));
-  std::array<ggml_backend_dev_t, 2> devices = {plugin().open(way.kv.c_str()), nullptr};
+  std::array<ggml_backend_dev_t, 2> devices = {plugin().open(way.kv.c_str(), way.experts.c_str()),
+                                               nullptr};
   if (way.experts.empty() && way.kv == "f16") devices[0] = nullptr;
   llama_model_params params = llama_model_default_params();
   params.devices = devices.data();

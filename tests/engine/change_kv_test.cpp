@@ -50,7 +50,6 @@ TEST(ChangeKv, GivesWhatAModelGivesThatWasLoadedInTheScheme) {
   EXPECT_EQ(last_logits(*fresh), seen[1]);
 }
 
-// The device, with its scheme, is one for all models.
 TEST(ChangeKv, ModelsThatLoadAtOnceHaveEachItsOwnScheme) {
   const std::vector<const char*> schemes = {"turbo2", "turbo8"};
   std::vector<std::vector<float>> wanted;

@@ -12,7 +12,6 @@
 #include "bench/calibrate/evidence_json.h"
 #include "bench/quality/divergence_pass.h"
 #include "bench/quality/plain_text.h"
-#include "engine/key_fitting.h"
 #include "engine/memory/memory_forecast.h"
 #include "engine/sampling/vocabulary.h"
 
@@ -107,7 +106,8 @@ class Probe {
   }
 
   Result<void> fit_keys() {
-    if (Result<void> begun = begin_fitting_keys(task_.key_profile); !begun) return begun;
+    if (Result<void> begun = model_->turbo()->begin_fitting_keys(task_.key_profile); !begun)
+      return begun;
     const auto ignore = [](std::span<const float>, Token) -> Result<void> { return {}; };
     for (const Tokens& chunk : fit_chunks_) {
       if (Result<void> read = quality::read_chunk(*model_, chunk, kStepTokens, ignore); !read) {
@@ -117,7 +117,7 @@ class Probe {
       tell(1.0 / result_.n_chunks);
       n_passes_ += 1.0 / result_.n_chunks;
     }
-    const Result<int> n_layers = end_fitting_keys();
+    const Result<int> n_layers = model_->turbo()->end_fitting_keys();
     if (!n_layers) return std::unexpected(n_layers.error());
     result_.key_fitting.n_layers = *n_layers;
     result_.key_fitting.has_all =

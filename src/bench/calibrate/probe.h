@@ -2,7 +2,7 @@
 // bits. One process, one load of the weights, and a new context for each scheme.
 //
 // Layers are taken together in at most kGroupsMax groups unless the task says otherwise, so that
-// many layers take no longer than a few. What is fitted to keys (engine/key_fitting.h) is made
+// many layers take no longer than a few. What is fitted to keys (engine/turbo_device.h) is made
 // first, from the text behind what is measured, and used from then on. Widths go down from 4 bits
 // until one costs more than the budget.
 //

@@ -66,8 +66,8 @@ double read_bandwidth(int n_threads) {
 class Layer {
  public:
   Layer(const std::string& scheme, std::int64_t group, std::int64_t head_dim, std::int64_t n_heads,
-        std::int64_t n_rows) {
-    set_scheme(parse_scheme(scheme).value());
+        std::int64_t n_rows)
+      : type_(parse_scheme(scheme).value()) {
     caches_.reset(ggml_init({.mem_size = 1 << 16, .mem_buffer = nullptr, .no_alloc = true}));
     context_.reset(ggml_init(
         {.mem_size =
@@ -81,7 +81,7 @@ class Layer {
           ggml_new_tensor_3d(caches_.get(), GGML_TYPE_F16, head_dim * n_heads, kTokens, 1);
       ggml_set_name(sides[side], side == 0 ? "cache_k_l0" : "cache_v_l0");
     }
-    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(caches_.get(), buffer_type()));
+    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(caches_.get(), type_.handle()));
     ggml_tensor* query =
         ggml_new_tensor_4d(context_.get(), GGML_TYPE_F32, head_dim, n_rows, group * n_heads, 1);
     std::mt19937 random(1);
@@ -130,6 +130,7 @@ class Layer {
     }
   }
 
+  KvBufferType type_;
   ggml_context_ptr caches_;
   ggml_context_ptr context_;
   ggml_backend_buffer_ptr buffer_;

@@ -56,15 +56,14 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 class Attention : public testing::TestWithParam<Case> {
  protected:
-  Attention() : case_(GetParam()) {
-    set_scheme(parse_scheme(case_.scheme).value());
+  Attention() : case_(GetParam()), type_(parse_scheme(case_.scheme).value()) {
     const ggml_init_params no_memory{.mem_size = 1 << 16, .mem_buffer = nullptr, .no_alloc = true};
     const ggml_init_params memory{.mem_size = 4 << 20, .mem_buffer = nullptr, .no_alloc = false};
     cache_context_.reset(ggml_init(no_memory));
     context_.reset(ggml_init(memory));
     keys_ = make_cache("cache_k_l0");
     values_ = make_cache("cache_v_l0");
-    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(cache_context_.get(), buffer_type()));
+    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(cache_context_.get(), type_.handle()));
     make_op();
   }
 
@@ -319,6 +318,7 @@ class Attention : public testing::TestWithParam<Case> {
 
   static constexpr float kScale = 0.125F;
   Case case_;
+  KvBufferType type_;
   std::mt19937 random_{23};
   ggml_context_ptr cache_context_;
   ggml_context_ptr context_;

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/mutex.h"
 #include "device/log.h"
 
 namespace slipstream::turbo {
@@ -20,16 +19,6 @@ struct ExpertBuffer {
 
 ExpertBuffer& context_of(ggml_backend_buffer_t buffer) {
   return *static_cast<ExpertBuffer*>(buffer->context);
-}
-
-// For models that load, while others decode.
-struct OptionsInUse {
-  Mutex mutex;
-  ExpertOptions options SLIP_GUARDED_BY(mutex);
-};
-OptionsInUse& options_in_use() {
-  static OptionsInUse instance;
-  return instance;
 }
 
 // All there are, for the counters.
@@ -98,7 +87,8 @@ ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size)
     return nullptr;
   }
   auto context = std::unique_ptr<ExpertBuffer>(
-      new ExpertBuffer{.addresses = std::move(*addresses), .store{expert_options()}});
+      new ExpertBuffer{.addresses = std::move(*addresses),
+                       .store{static_cast<const ExpertBufferType*>(buft->context)->options()}});
   {
     const std::lock_guard held(stores().mutex);
     stores().all.insert(&context->store);
@@ -116,40 +106,25 @@ bool is_host(ggml_backend_buffer_type_t /*buft*/) { return false; }
 
 }  // namespace
 
-ggml_backend_buffer_type* expert_buffer_type() {
-  static ggml_backend_buffer_type type = {
-      .iface = {.get_name = get_name,
-                .alloc_buffer = alloc_buffer,
-                .alloc_buffer_n = nullptr,
-                .get_alignment = get_alignment,
-                .get_max_size = nullptr,
-                .get_alloc_size = get_alloc_size,
-                .get_alloc_size_n = nullptr,
-                .is_host = is_host},
-      .device = nullptr,
-      .context = nullptr,
-  };
-  return &type;
-}
-
-void set_expert_options(ExpertOptions options) {
-  OptionsInUse& slot = options_in_use();
-  const MutexLock lock(slot.mutex);
-  slot.options = std::move(options);
-}
-
-ExpertOptions expert_options() {
-  OptionsInUse& slot = options_in_use();
-  const MutexLock lock(slot.mutex);
-  return slot.options;
-}
+ExpertBufferType::ExpertBufferType(ExpertOptions options, ggml_backend_dev_t device)
+    : type_{.iface = {.get_name = get_name,
+                      .alloc_buffer = alloc_buffer,
+                      .alloc_buffer_n = nullptr,
+                      .get_alignment = get_alignment,
+                      .get_max_size = nullptr,
+                      .get_alloc_size = get_alloc_size,
+                      .get_alloc_size_n = nullptr,
+                      .is_host = is_host},
+            .device = device,
+            .context = this},
+      options_(std::move(options)) {}
 
 bool is_expert_weight(const ggml_tensor* tensor) {
   return std::string_view(tensor->name).ends_with("_exps.weight");
 }
 
 bool is_streamed(const ggml_tensor* tensor) {
-  return tensor->buffer != nullptr && tensor->buffer->buft == expert_buffer_type();
+  return tensor->buffer != nullptr && tensor->buffer->buft->iface.alloc_buffer == alloc_buffer;
 }
 
 ExpertStore& store_of(const ggml_tensor* tensor) { return context_of(tensor->buffer).store; }

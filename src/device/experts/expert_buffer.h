@@ -1,11 +1,11 @@
-// The buffer type TURBO_EXPERTS: tensors of experts that stay in the model's file.
+// ExpertBufferType: the buffer type TURBO_EXPERTS of one device, whose tensors of experts stay in
+// the model's file.
 //
 // libllama puts the weights of routed experts into it, because the device says that it can multiply
 // with them there, and only with those. A buffer has addresses, by which graphs name its tensors,
 // and no memory behind them.
 //
-// Threads: as ggml uses buffers; options and counters are thread-safe. Errors: those of
-// ExpertStore.
+// Threads: as ggml uses buffers; counters are thread-safe. Errors: those of ExpertStore.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,20 @@
 
 namespace slipstream::turbo {
 
-// The process has one; its `device` is filled in by the device.
-ggml_backend_buffer_type* expert_buffer_type();
+class ExpertBufferType {
+ public:
+  // Zero cache_bytes: nothing is streamed, and nobody may allocate.
+  explicit ExpertBufferType(ExpertOptions options, ggml_backend_dev_t device = nullptr);
+  ExpertBufferType(const ExpertBufferType&) = delete;
+  ExpertBufferType& operator=(const ExpertBufferType&) = delete;
 
-// What models loaded from now on are streamed with; zero cache_bytes: they are not streamed.
-void set_expert_options(ExpertOptions options);
-[[nodiscard]] ExpertOptions expert_options();
+  [[nodiscard]] ggml_backend_buffer_type_t handle() { return &type_; }
+  [[nodiscard]] const ExpertOptions& options() const { return options_; }
+
+ private:
+  ggml_backend_buffer_type type_;
+  ExpertOptions options_;
+};
 
 // Whether a tensor is, or would be, the experts' part of a layer's feed-forward network.
 [[nodiscard]] bool is_expert_weight(const ggml_tensor* tensor);

@@ -13,23 +13,6 @@
 namespace slipstream::turbo {
 namespace {
 
-struct FitRunSlot {
-  Mutex mutex;
-  std::shared_ptr<FitRun> run SLIP_GUARDED_BY(mutex);
-};
-
-FitRunSlot& run_slot() {
-  static FitRunSlot instance;
-  return instance;
-}
-
-// The run that was there.
-std::shared_ptr<FitRun> exchange_run(std::shared_ptr<FitRun> run) {
-  FitRunSlot& slot = run_slot();
-  const MutexLock lock(slot.mutex);
-  return std::exchange(slot.run, std::move(run));
-}
-
 // "12,345"
 std::string with_commas(std::int64_t number) {
   std::string text = std::to_string(number);
@@ -145,19 +128,6 @@ Result<std::size_t> FitRun::end() {
   const MutexLock lock(mutex_);
   has_ended_ = true;
   return saved;
-}
-
-std::shared_ptr<FitRun> fit_run() {
-  FitRunSlot& slot = run_slot();
-  const MutexLock lock(slot.mutex);
-  return slot.run;
-}
-
-void start_fit_run(const std::string& path) { exchange_run(std::make_shared<FitRun>(path)); }
-
-Result<std::size_t> end_fit_run() {
-  const std::shared_ptr<FitRun> run = exchange_run(nullptr);
-  return run == nullptr ? std::size_t{0} : run->end();
 }
 
 }  // namespace slipstream::turbo

@@ -1,7 +1,8 @@
 // FitRun: a run of the model whose keys and queries are looked at, so that a profile can be made.
 //
-// GGML_TURBO_FIT=FILE asks for one: from then on every graph adds to it (gather_nodes.h), and the
-// file is written whenever a backend is freed, and at the end of the process.
+// A device has one while keys are fitted: every graph adds to it (gather_nodes.h), and the file is
+// written whenever a backend is freed, and at the end. Graphs share it: they may be under way in
+// another thread when it ends.
 //
 // Threads: thread-safe. Errors: as of profile_file.h.
 #pragma once
@@ -55,12 +56,5 @@ class FitRun {
   std::size_t n_layers_saved_ SLIP_GUARDED_BY(mutex_) = 0;
   bool has_ended_ SLIP_GUARDED_BY(mutex_) = false;
 };
-
-// The process's; null if none was asked for. Shared with the graphs that add to it: they may be
-// under way in another thread when it ends.
-std::shared_ptr<FitRun> fit_run();
-void start_fit_run(const std::string& path);
-// Saves it. Without one: no layers.
-Result<std::size_t> end_fit_run();
 
 }  // namespace slipstream::turbo

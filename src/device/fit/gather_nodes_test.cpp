@@ -9,17 +9,25 @@
 namespace slipstream::turbo {
 namespace {
 
+// A name of its own for each test: they run at the same time.
+std::shared_ptr<FitRun> new_fit_run() {
+  return std::make_shared<FitRun>(testing::TempDir() + "/" +
+                                  testing::UnitTest::GetInstance()->current_test_info()->name() +
+                                  ".keys");
+}
+
 class GatherNodesTest : public testing::Test {
  protected:
-  void SetUp() override { start_fit_run(testing::TempDir() + "/gather_nodes_test.keys"); }
-  void TearDown() override { (void)end_fit_run(); }
+  void TearDown() override { (void)run_->end(); }
 
   // What is fitted from one computation of the graph.
   static KeyProfile fitted(SmallGraph& graph) {
-    start_fit_run(testing::TempDir() + "/gather_nodes_test.keys");
-    graph.compute();
-    return fit_run()->profile();
+    const std::shared_ptr<FitRun> run = new_fit_run();
+    graph.compute(run);
+    return run->profile();
   }
+
+  std::shared_ptr<FitRun> run_ = new_fit_run();
 };
 
 ggml_tensor* turn_many(ggml_context* context, ggml_tensor* vectors, ggml_tensor* positions) {
@@ -57,8 +65,8 @@ TEST_F(GatherNodesTest, WhereTheTokensAreDoesNotMatter) {
 TEST_F(GatherNodesTest, FirstTokensAreLeftOut) {
   SmallGraph graph(rope(GGML_ROPE_TYPE_NORMAL));
   graph.place(0);
-  graph.compute();
-  KeyMoments* moments = fit_run()->layer(graph.attention, 0);
+  graph.compute(run_);
+  KeyMoments* moments = run_->layer(graph.attention, 0);
   ASSERT_NE(moments, nullptr);
   EXPECT_EQ(moments->head(0).n_keys, SmallGraph::kTokens - 64);
   EXPECT_EQ(moments->head(1).n_queries, (SmallGraph::kTokens - 64) * 2);
@@ -66,8 +74,8 @@ TEST_F(GatherNodesTest, FirstTokensAreLeftOut) {
 
 TEST_F(GatherNodesTest, VectorsWithoutPositionsAreTakenAsTheyAre) {
   SmallGraph graph([](ggml_context*, ggml_tensor* vectors, ggml_tensor*) { return vectors; });
-  graph.compute();
-  const HeadMoments moments = fit_run()->layer(graph.attention, 0)->head(1);
+  graph.compute(run_);
+  const HeadMoments moments = run_->layer(graph.attention, 0)->head(1);
   ASSERT_EQ(moments.n_keys, SmallGraph::kTokens);
   // Component 3 of a vector; they lie one after the other.
   const auto component = [](const ggml_tensor* vectors, std::int64_t head, std::int64_t token) {
@@ -112,19 +120,18 @@ TEST_F(GatherNodesTest, AttentionGivesWhatItGaveBefore) {
                                  1, 0, 1, 0, 0);
   };
   SmallGraph graph(in_place);
-  const std::vector<float> looked_at = graph.compute();
-  (void)end_fit_run();
+  const std::vector<float> looked_at = graph.compute(run_);
   EXPECT_EQ(graph.compute(), looked_at);
 }
 
 TEST_F(GatherNodesTest, ASecondModelIsLeftAlone) {
   SmallGraph graph(rope(GGML_ROPE_TYPE_NORMAL));
-  graph.compute();
+  graph.compute(run_);
   SmallGraph other(rope(GGML_ROPE_TYPE_NORMAL));
   SmallGraph::set(other.norm, std::vector<float>(SmallGraph::kDim, 2));
-  other.compute();
-  EXPECT_EQ(fit_run()->layer(other.attention, 0), nullptr);
-  EXPECT_EQ(fit_run()->layer(graph.attention, 0)->head(0).n_keys, SmallGraph::kTokens);
+  other.compute(run_);
+  EXPECT_EQ(run_->layer(other.attention, 0), nullptr);
+  EXPECT_EQ(run_->layer(graph.attention, 0)->head(0).n_keys, SmallGraph::kTokens);
 }
 
 }  // namespace

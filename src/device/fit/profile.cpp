@@ -3,32 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/mutex.h"
 #include "device/log.h"
 
 namespace slipstream::turbo {
 namespace {
-
-struct ProfileInUse {
-  Mutex mutex;
-  // Shared with the caches that were bound to it: they outlive a change of profile.
-  std::shared_ptr<const KeyProfile> profile SLIP_GUARDED_BY(mutex);
-  std::string path SLIP_GUARDED_BY(mutex);
-  bool has_warned SLIP_GUARDED_BY(mutex) = false;
-};
-
-ProfileInUse& in_use() {
-  static ProfileInUse instance;
-  return instance;
-}
-
-void put_in_use(std::shared_ptr<const KeyProfile> profile, std::string path) {
-  ProfileInUse& slot = in_use();
-  const MutexLock lock(slot.mutex);
-  slot.profile = std::move(profile);
-  slot.path = std::move(path);
-  slot.has_warned = false;
-}
 
 // Why the layer's keys are not those that were fitted; empty if they are.
 std::string difference(const LayerProfile& fitted, const ggml_tensor* attention) {
@@ -48,35 +26,25 @@ std::string difference(const LayerProfile& fitted, const ggml_tensor* attention)
 
 }  // namespace
 
-void use_profile(KeyProfile profile) {
-  put_in_use(std::make_shared<const KeyProfile>(std::move(profile)), "the profile");
-}
-
-Result<void> use_profile(const std::string& path) {
-  put_in_use(nullptr, "");
-  if (path.empty()) return {};
+Result<std::shared_ptr<const FittedKeys>> FittedKeys::read(const std::string& path) {
   Result<KeyProfile> profile = read_profile(path);
   if (!profile) return std::unexpected(std::move(profile.error()));
-  put_in_use(std::make_shared<const KeyProfile>(std::move(*profile)), path);
-  return {};
+  return std::make_shared<const FittedKeys>(std::move(*profile), path);
 }
 
-std::shared_ptr<const KeyBases> bases_of(const ggml_tensor* attention, int layer) {
-  ProfileInUse& slot = in_use();
-  const MutexLock lock(slot.mutex);
-  if (slot.profile == nullptr) return nullptr;
-  const auto fitted = std::ranges::find(*slot.profile, layer, &LayerProfile::layer);
-  if (fitted == slot.profile->end()) return nullptr;
+const KeyBases* FittedKeys::bases_of(const ggml_tensor* attention, int layer) const {
+  const auto fitted = std::ranges::find(profile_, layer, &LayerProfile::layer);
+  if (fitted == profile_.end()) return nullptr;
   if (const std::string why = difference(*fitted, attention); !why.empty()) {
-    if (!std::exchange(slot.has_warned, true)) {
+    if (!has_warned_.exchange(true)) {
       log_line(GGML_LOG_LEVEL_WARN,
                format_text("{} was made for another model, and is not used: in layer {} of this "
                            "one, {}; `slipstream calibrate MODEL` makes one",
-                           slot.path, layer, why));
+                           name_, layer, why));
     }
     return nullptr;
   }
-  return {slot.profile, &fitted->heads};
+  return &fitted->heads;
 }
 
 }  // namespace slipstream::turbo

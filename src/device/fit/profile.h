@@ -1,12 +1,14 @@
-// The profile in use: which keys are stored in codes of their own head, and how.
+// FittedKeys: a profile in use. Which keys are stored in a basis of their own head.
 //
 // Threads: thread-safe. Errors: as of profile_file.h.
 #pragma once
 
 #include <ggml.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -16,12 +18,21 @@ namespace slipstream::turbo {
 
 using KeyBases = std::vector<HeadBasis>;  // one for each KV head of a layer
 
-// For caches bound from now on; an empty path: none. After an error there is none.
-[[nodiscard]] Result<void> use_profile(const std::string& path);
-void use_profile(KeyProfile profile);
+class FittedKeys {
+ public:
+  [[nodiscard]] static Result<std::shared_ptr<const FittedKeys>> read(const std::string& path);
+  // name: what the log calls it.
+  FittedKeys(KeyProfile profile, std::string name)
+      : profile_(std::move(profile)), name_(std::move(name)) {}
 
-// For the keys that a FLASH_ATTN_EXT reads from the cache of this layer: null where there is no
-// profile, or it is that of another model, which a line in the log says once.
-[[nodiscard]] std::shared_ptr<const KeyBases> bases_of(const ggml_tensor* attention, int layer);
+  // For the keys that a FLASH_ATTN_EXT reads from the cache of this layer. Null where the profile
+  // has none, or is that of another model, which a line in the log says once.
+  [[nodiscard]] const KeyBases* bases_of(const ggml_tensor* attention, int layer) const;
+
+ private:
+  KeyProfile profile_;
+  std::string name_;
+  mutable std::atomic<bool> has_warned_ = false;
+};
 
 }  // namespace slipstream::turbo

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "device/graph/shadow_graph.h"
@@ -24,8 +26,9 @@ class SmallGraph {
   // Turns vectors, or does what else a model does between a product and attention.
   using Turn = std::function<ggml_tensor*(ggml_context*, ggml_tensor* vectors, ggml_tensor* pos)>;
 
-  // `n_lists`: of positions, as the kind of RoPE wants them.
-  explicit SmallGraph(const Turn& turn, std::int64_t n_lists = 1) {
+  // `n_lists`: of positions, as the kind of RoPE wants them. `scheme`: of its caches.
+  explicit SmallGraph(const Turn& turn, std::int64_t n_lists = 1, const char* scheme = "f16")
+      : type_(parse_scheme(scheme).value()) {
     if (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) == nullptr) ggml_backend_load_all();
     context_.reset(
         ggml_init({.mem_size = std::size_t{1} << 20U, .mem_buffer = nullptr, .no_alloc = true}));
@@ -80,9 +83,9 @@ class SmallGraph {
   }
 
   // What attention gives.
-  std::vector<float> compute() {
+  std::vector<float> compute(std::shared_ptr<FitRun> fit_run = nullptr) {
     ShadowGraph shadow;
-    const Result<ggml_cgraph*> built = shadow.build(graph);
+    const Result<ggml_cgraph*> built = shadow.build(graph, std::move(fit_run));
     EXPECT_TRUE(built.has_value());
     EXPECT_EQ(ggml_backend_graph_compute(backend_.get(), *built), GGML_STATUS_SUCCESS);
     std::vector<float> result(static_cast<std::size_t>(ggml_nelements(attention)));
@@ -109,7 +112,7 @@ class SmallGraph {
     ggml_tensor* cache =
         ggml_new_tensor_2d(context_.get(), GGML_TYPE_F16, kDim * kKvHeads, kTokens);
     ggml_set_name(cache, name);
-    cache_buffers_.emplace_back(ggml_backend_buft_alloc_buffer(buffer_type(), ggml_nbytes(cache)));
+    cache_buffers_.emplace_back(ggml_backend_buft_alloc_buffer(type_.handle(), ggml_nbytes(cache)));
     cache->buffer = cache_buffers_.back().get();
     cache->data = ggml_backend_buffer_get_base(cache->buffer);
     return cache;
@@ -122,6 +125,7 @@ class SmallGraph {
     return ggml_permute(context_.get(), heads, 0, 2, 1, 3);
   }
 
+  KvBufferType type_;
   ggml_context_ptr context_;
   ggml_backend_ptr backend_;
   ggml_backend_buffer_ptr buffer_;

@@ -1,6 +1,5 @@
 #include "device/graph/binding.h"
 
-#include <memory>
 #include <utility>
 
 #include "base/format.h"
@@ -65,14 +64,15 @@ Result<void> bind_attention(const ggml_tensor* op) {
   CacheTensor* values = find_cache(op->src[2]);
   if (keys == nullptr || values == nullptr) return {};
   if (keys->is_bound() && values->is_bound()) return {};
-  Bits bits = scheme_of(op->src[1]).bits_of_layer(keys->layer());
+  const KvSettings& settings = settings_of(op->src[1]);
+  Bits bits = settings.scheme.bits_of_layer(keys->layer());
   const auto key_dim = static_cast<int>(op->src[1]->ne[0]);
-  std::shared_ptr<const KeyBases> bases;
+  const KeyBases* bases = nullptr;
   if (const std::string reason = obstacle(op, *keys, *values); !reason.empty()) {
     if (bits != Bits{}) keys->set_note("stays uncompressed: " + reason);
     bits = {};
-  } else if (bits != Bits{}) {
-    if (is_fittable(bits.keys, key_dim)) bases = bases_of(op, keys->layer());
+  } else if (settings.keys != nullptr && is_fittable(bits.keys, key_dim)) {
+    bases = settings.keys->bases_of(op, keys->layer());
   }
   const std::span heads = bases == nullptr ? std::span<const HeadBasis>() : std::span(*bases);
   if (Result<void> bound = bind(*keys, bits.keys, key_dim, heads); !bound) return bound;
@@ -96,7 +96,7 @@ Result<void> bind_rest(const ggml_tensor* op) {
   const auto bind_one = [](const ggml_tensor* tensor) -> Result<void> {
     CacheTensor* cache = find_cache(tensor);
     if (cache == nullptr || cache->is_bound()) return {};
-    const Bits bits = scheme_of(tensor).bits_of_layer(cache->layer());
+    const Bits bits = settings_of(tensor).scheme.bits_of_layer(cache->layer());
     if (bits != Bits{}) cache->set_note("stays uncompressed: flash attention is off");
     return cache->bind_plain();
   };

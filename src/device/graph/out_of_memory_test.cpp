@@ -29,8 +29,7 @@ namespace slipstream::turbo {
 namespace {
 
 TEST(OutOfMemory, EndsOneComputation) {
-  set_scheme(parse_scheme("turbo4").value());
-  SmallGraph graph(rope(GGML_ROPE_TYPE_NEOX));
+  SmallGraph graph(rope(GGML_ROPE_TYPE_NEOX), 1, "turbo4");
   const std::vector<float> wanted = graph.compute();
   bool is_out_of_memory = false;
   // A thread of its own has no memory of its own yet, nor have those that it computes with.

@@ -61,7 +61,7 @@ bool is_plain_row_write(const ggml_tensor* op, const CacheTensor& cache) {
 
 }  // namespace
 
-Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph) {
+Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph, std::shared_ptr<FitRun> fit_run) {
   const int n_nodes = ggml_graph_n_nodes(graph);
   int n_on_cache = 0;
   for (int i = 0; i < n_nodes; ++i) {
@@ -81,7 +81,7 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph) {
   nodes_.clear();
   is_out_of_memory_ = false;
   n_plans_ = 0;
-  gather_.plan(graph, fit_run());
+  gather_.plan(graph, std::move(fit_run));
   // A node on the cache becomes at most itself, its sources, and an expansion and a compression
   // each.
   const auto n_tensors =

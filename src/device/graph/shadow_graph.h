@@ -30,8 +30,10 @@ namespace slipstream::turbo {
 
 class ShadowGraph {
  public:
-  // Valid until the next build() and no longer than `graph`.
-  [[nodiscard]] Result<ggml_cgraph*> build(ggml_cgraph* graph);
+  // Valid until the next build() and no longer than `graph`. fit_run: what keys are looked at for;
+  // null: they are not.
+  [[nodiscard]] Result<ggml_cgraph*> build(ggml_cgraph* graph,
+                                           std::shared_ptr<FitRun> fit_run = nullptr);
   // Of what was built last: whether memory ran out while it was computed. Its results are useless
   // then.
   [[nodiscard]] bool is_out_of_memory() const { return is_out_of_memory_; }

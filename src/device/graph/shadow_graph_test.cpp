@@ -30,7 +30,7 @@ class ShadowGraphTest : public testing::Test {
   ggml_tensor* new_unbound_cache(const char* name, std::int64_t n_cells) {
     ggml_tensor* cache = ggml_new_tensor_2d(context_.get(), GGML_TYPE_F16, kChannels, n_cells);
     ggml_set_name(cache, name);
-    buffers_.emplace_back(ggml_backend_buft_alloc_buffer(buffer_type(), ggml_nbytes(cache)));
+    buffers_.emplace_back(ggml_backend_buft_alloc_buffer(type_.handle(), ggml_nbytes(cache)));
     cache->buffer = buffers_.back().get();
     cache->data = ggml_backend_buffer_get_base(cache->buffer);
     return cache;
@@ -102,6 +102,7 @@ class ShadowGraphTest : public testing::Test {
   std::mt19937 random_{5};
   std::normal_distribution<float> gauss_;
   ggml_context_ptr context_;
+  KvBufferType type_{Scheme()};
   ggml_backend_ptr backend_;
   ggml_backend_buffer_ptr memory_;
   std::vector<ggml_backend_buffer_ptr> buffers_;
@@ -175,7 +176,7 @@ TEST_F(ShadowGraphTest, AnAttentionThatReadsTilesOtherwiseIsRightToo) {
 
 // Models load and decode side by side, and each has lines of its own.
 TEST_F(ShadowGraphTest, SaysOfItsOwnCachesHowTheyAreBound) {
-  set_scheme(parse_scheme("turbo4").value());
+  type_.set_scheme(parse_scheme("turbo4").value());
   const ggml_tensor* of_another =
       new_attention(new_unbound_cache("cache_k_l3", 64), new_unbound_cache("cache_v_l3", 64));
   ASSERT_TRUE(bind_attention(of_another));  // as libllama asks while it loads a model
@@ -192,10 +193,10 @@ TEST_F(ShadowGraphTest, SaysOfItsOwnCachesHowTheyAreBound) {
 }
 
 TEST_F(ShadowGraphTest, ACacheHasTheSchemeItWasAllocatedFor) {
-  set_scheme(parse_scheme("turbo4").value());
+  type_.set_scheme(parse_scheme("turbo4").value());
   ggml_tensor* keys = new_unbound_cache("cache_k_l0", 64);
   ggml_tensor* values = new_unbound_cache("cache_v_l0", 64);
-  set_scheme(parse_scheme("turbo8v3").value());  // for the next model
+  type_.set_scheme(parse_scheme("turbo8v3").value());  // for the next context
   ASSERT_TRUE(bind_attention(new_attention(keys, values)));
   EXPECT_EQ(find_cache(keys)->compressed()->shape().bits, 4);
   EXPECT_EQ(find_cache(values)->compressed()->shape().bits, 4);

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/mutex.h"
 #include "device/kv_buffer/packed_rows.h"
 #include "device/log.h"
 
@@ -13,26 +12,19 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-// For the buffers of models that load, while others decode.
-struct SchemeInUse {
-  Mutex mutex;
-  Scheme scheme SLIP_GUARDED_BY(mutex);
-};
-
-SchemeInUse& scheme_in_use() {
-  static SchemeInUse instance;
-  return instance;
-}
-
 KvBuffer& context_of(ggml_backend_buffer_t buffer) {
   return *static_cast<KvBuffer*>(buffer->context);
 }
 
+KvBufferType& context_of(ggml_backend_buffer_type_t type) {
+  return *static_cast<KvBufferType*>(type->context);
+}
+
 // The size llama.cpp reports for a cache tensor. The head size is not known yet; 128, the most
 // common one, has the fewest scales per number of those that divide the row.
-std::size_t expected_bytes(const ggml_tensor* tensor) {
+std::size_t expected_bytes(const Scheme& scheme, const ggml_tensor* tensor) {
   const CacheTensor cache(tensor);
-  const Bits bits = current_scheme().bits_of_layer(cache.layer());
+  const Bits bits = scheme.bits_of_layer(cache.layer());
   const int width = cache.side() == Side::kKey ? bits.keys : bits.values;
   constexpr std::int64_t kLatentChannels = 576;  // latent attention (MLA), which stays as it is
   if (width == 0 || tensor->type != GGML_TYPE_F16 || tensor->ne[0] == kLatentChannels) {
@@ -144,53 +136,57 @@ ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size)
     log_line(GGML_LOG_LEVEL_ERROR, memory.error().message);
     return nullptr;
   }
-  auto context = std::make_unique<KvBuffer>(std::move(*memory), current_scheme());
+  auto context = std::make_unique<KvBuffer>(std::move(*memory), context_of(buft).settings());
   return ggml_backend_buffer_init(buft, kBufferInterface, context.release(), size);
 }
 
 size_t get_alignment(ggml_backend_buffer_type_t /*buft*/) { return kAlignment; }
 
-size_t get_alloc_size(ggml_backend_buffer_type_t /*buft*/, const ggml_tensor* tensor) {
-  return CacheTensor::is_cache(tensor) ? expected_bytes(tensor) : ggml_nbytes(tensor);
+size_t get_alloc_size(ggml_backend_buffer_type_t buft, const ggml_tensor* tensor) {
+  return CacheTensor::is_cache(tensor) ? expected_bytes(context_of(buft).settings().scheme, tensor)
+                                       : ggml_nbytes(tensor);
 }
 
 bool is_host(ggml_backend_buffer_type_t /*buft*/) { return false; }
 
 }  // namespace
 
-ggml_backend_buffer_type* buffer_type() {
-  static ggml_backend_buffer_type type = {
-      .iface = {.get_name = get_name,
-                .alloc_buffer = alloc_buffer,
-                .alloc_buffer_n = nullptr,
-                .get_alignment = get_alignment,
-                .get_max_size = nullptr,
-                .get_alloc_size = get_alloc_size,
-                .get_alloc_size_n = nullptr,
-                .is_host = is_host},
-      .device = nullptr,
-      .context = nullptr,
-  };
-  return &type;
+KvBufferType::KvBufferType(Scheme scheme, ggml_backend_dev_t device)
+    : type_{.iface = {.get_name = get_name,
+                      .alloc_buffer = alloc_buffer,
+                      .alloc_buffer_n = nullptr,
+                      .get_alignment = get_alignment,
+                      .get_max_size = nullptr,
+                      .get_alloc_size = get_alloc_size,
+                      .get_alloc_size_n = nullptr,
+                      .is_host = is_host},
+            .device = device,
+            .context = this},
+      settings_{.scheme = std::move(scheme), .keys = nullptr} {}
+
+void KvBufferType::set_scheme(Scheme scheme) {
+  const MutexLock lock(mutex_);
+  settings_.scheme = std::move(scheme);
 }
 
-void set_scheme(Scheme scheme) {
-  SchemeInUse& slot = scheme_in_use();
-  const MutexLock lock(slot.mutex);
-  slot.scheme = std::move(scheme);
+void KvBufferType::set_keys(std::shared_ptr<const FittedKeys> keys) {
+  const MutexLock lock(mutex_);
+  settings_.keys = std::move(keys);
 }
 
-Scheme current_scheme() {
-  SchemeInUse& slot = scheme_in_use();
-  const MutexLock lock(slot.mutex);
-  return slot.scheme;
+KvSettings KvBufferType::settings() const {
+  const MutexLock lock(mutex_);
+  return settings_;
 }
 
-const Scheme& scheme_of(const ggml_tensor* tensor) {
-  return context_of(view_root(tensor)->buffer).scheme;
+const KvSettings& settings_of(const ggml_tensor* tensor) {
+  return context_of(view_root(tensor)->buffer).settings;
 }
 
-bool is_turbo_buffer(ggml_backend_buffer_t buffer) { return buffer->buft == buffer_type(); }
+// Each device has a type of its own; the functions are the same.
+bool is_turbo_buffer(ggml_backend_buffer_t buffer) {
+  return buffer->buft->iface.alloc_buffer == alloc_buffer;
+}
 
 const ggml_tensor* view_root(const ggml_tensor* tensor) {
   while (tensor->view_src != nullptr) tensor = tensor->view_src;

@@ -74,7 +74,7 @@ class OneCache {
     tensor_ = ggml_new_tensor_3d(context_.get(), GGML_TYPE_F16, head_dim * kHeads, kRowCells,
                                  kRowStreams);
     ggml_set_name(tensor_, side == Side::kKey ? "cache_k_l3" : "cache_v_l3");
-    buffer_.reset(ggml_backend_buft_alloc_buffer(buffer_type(), ggml_nbytes(tensor_)));
+    buffer_.reset(ggml_backend_buft_alloc_buffer(type_.handle(), ggml_nbytes(tensor_)));
     tensor_->buffer = buffer_.get();
     tensor_->data = ggml_backend_buffer_get_base(buffer_.get());
     EXPECT_TRUE(find_cache(tensor_)->bind_compressed(bits, head_dim, heads).has_value());
@@ -146,6 +146,7 @@ class OneCache {
 
  private:
   int head_dim_;
+  KvBufferType type_{Scheme()};
   ggml_context_ptr context_;
   ggml_backend_buffer_ptr buffer_;
 };
@@ -339,8 +340,9 @@ TEST_F(PackedRowsOnce, PlainAndUnboundCachesPassAsTheyAre) {
       ggml_init({.mem_size = 4096, .mem_buffer = nullptr, .no_alloc = true}));
   ggml_tensor* tensor = ggml_new_tensor_3d(context.get(), GGML_TYPE_F16, 64, 8, 1);
   ggml_set_name(tensor, "cache_v_l0");
+  KvBufferType type{Scheme()};
   const ggml_backend_buffer_ptr buffer(
-      ggml_backend_buft_alloc_buffer(buffer_type(), ggml_nbytes(tensor)));
+      ggml_backend_buft_alloc_buffer(type.handle(), ggml_nbytes(tensor)));
   tensor->buffer = buffer.get();
   tensor->data = ggml_backend_buffer_get_base(buffer.get());
   std::vector<std::byte> bytes(100, std::byte{7});

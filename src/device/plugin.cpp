@@ -1,0 +1,204 @@
+// libggml-turbo.so: what ggml's registry loads.
+//
+// Entry points: ggml_backend_init and ggml_backend_score. For programs that know nothing of the
+// plugin the environment makes one device (contract/environment.h): the scheme is named in
+// GGML_TURBO_KV, memory for streamed experts in GGML_TURBO_EXPERTS; without either there is none.
+// A program that knows the plugin opens a device for each of its models (contract/plugin.h).
+//
+// Threads: as contract/plugin.h says. Errors: a line in ggml's log.
+#include "contract/plugin.h"
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "contract/environment.h"
+#include "device/attention/kernel_choice.h"
+#include "device/ggml_abi/probe.h"
+#include "device/kv_buffer/packed_rows.h"
+#include "device/log.h"
+#include "device/turbo_device.h"
+
+namespace slipstream::turbo {
+namespace {
+
+// The registry's entry.
+struct Plugin {
+  ggml_backend_reg reg;
+  // Of the environment; null: there is none. Never freed: a program may use it to its very end.
+  TurboDevice* default_device = nullptr;
+};
+
+Plugin& plugin_of(ggml_backend_reg_t reg) { return *static_cast<Plugin*>(reg->context); }
+
+// Whether it went well; what did not is in the log.
+template <class T>
+bool is_well(const Result<T>& result) {
+  if (!result) log_line(GGML_LOG_LEVEL_ERROR, result.error().message);
+  return result.has_value();
+}
+
+TurboDevice& device_of(void* handle) {
+  return TurboDevice::of(static_cast<ggml_backend_dev_t>(handle));
+}
+
+// --- functions for programs that know the plugin (contract/plugin.h)
+
+std::unique_ptr<TurboDevice> make_device(ggml_backend_reg_t reg, std::string_view scheme_name,
+                                         std::string_view experts) {
+  Result<Scheme> scheme = parse_scheme(scheme_name);
+  if (!is_well(scheme)) return nullptr;
+  ExpertOptions options;
+  if (!experts.empty()) {
+    Result<ExpertOptions> parsed = parse_expert_options(experts);
+    if (!is_well(parsed)) return nullptr;
+    options = std::move(*parsed);
+  }
+  return std::make_unique<TurboDevice>(reg, std::move(*scheme), std::move(options));
+}
+
+extern Plugin plugin;
+
+void* open_device(const char* scheme, const char* experts) noexcept try {
+  std::unique_ptr<TurboDevice> device = make_device(&plugin.reg, scheme, experts);
+  return device == nullptr ? nullptr : device.release()->handle();
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+void close_device(void* device) noexcept { delete &device_of(device); }
+
+bool set_scheme(void* device, const char* name) noexcept {
+  Result<Scheme> scheme = parse_scheme(name);
+  if (!is_well(scheme)) return false;
+  device_of(device).caches().set_scheme(std::move(*scheme));
+  return true;
+}
+
+bool use_keys(void* device, const char* path) noexcept {
+  return is_well(device_of(device).use_keys(path));
+}
+
+int fit_keys(void* device, const char* path) noexcept {
+  std::shared_ptr<FitRun> next = *path == '\0' ? nullptr : std::make_shared<FitRun>(path);
+  const std::shared_ptr<FitRun> run = device_of(device).exchange_fit_run(std::move(next));
+  if (run == nullptr) return 0;
+  const Result<std::size_t> n_layers = run->end();
+  return is_well(n_layers) ? static_cast<int>(*n_layers) : -1;
+}
+
+std::size_t read_expert_counters(ExpertCounters* rows, std::size_t n_rows_max) noexcept {
+  std::size_t n_rows = 0;
+  for (const auto& [layer, counters] : all_expert_counters()) {
+    if (n_rows == n_rows_max) break;
+    rows[n_rows++] = counters;
+  }
+  return n_rows;
+}
+
+// --- the registry's functions, called by ggml
+
+const char* reg_name(ggml_backend_reg_t /*reg*/) { return kPluginName; }
+
+size_t reg_device_count(ggml_backend_reg_t reg) {
+  return plugin_of(reg).default_device == nullptr ? 0 : 1;
+}
+
+ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t /*index*/) {
+  return plugin_of(reg).default_device->handle();
+}
+
+ggml_backend_buffer_type_t* extra_buffer_types(ggml_backend_dev_t device) {
+  return TurboDevice::of(device).extra_buffer_types();
+}
+
+void* reg_proc_address(ggml_backend_reg_t /*reg*/, const char* name) {
+  const std::string_view wanted = name;
+  if (wanted == "ggml_backend_set_n_threads") return reinterpret_cast<void*>(set_n_threads);
+  if (wanted == "ggml_backend_set_abort_callback") {
+    return reinterpret_cast<void*>(set_abort_callback);
+  }
+  if (wanted == "ggml_backend_dev_get_extra_bufts") {
+    return reinterpret_cast<void*>(extra_buffer_types);
+  }
+  void* found = nullptr;
+  const auto offer = [&]<class Entry>(Entry, typename Entry::Function* function) {
+    if (wanted == Entry::kName) found = reinterpret_cast<void*>(function);
+  };
+  offer(OpenDevice{}, open_device);
+  offer(CloseDevice{}, close_device);
+  offer(SetScheme{}, set_scheme);
+  offer(UseKeys{}, use_keys);
+  offer(FitKeys{}, fit_keys);
+  offer(ReadExpertCounters{}, read_expert_counters);
+  offer(BeginPacking{}, begin_packing);
+  offer(BeginUnpacking{}, begin_unpacking);
+  offer(EndPackedRows{}, end_packed_rows);
+  return found;
+}
+
+Plugin plugin = {
+    .reg = {.api_version = kBackendApiVersion,
+            .iface = {.get_name = reg_name,
+                      .get_device_count = reg_device_count,
+                      .get_device = reg_device,
+                      .get_proc_address = reg_proc_address},
+            .context = &plugin},
+};
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Ends a fit run with the process, so that its file is written.
+struct EndOfFitRun {
+  TurboDevice* device;
+  ~EndOfFitRun() { device->exchange_fit_run(nullptr); }
+};
+
+// Null where the environment asks for none, or for one that cannot be.
+std::unique_ptr<TurboDevice> device_of_environment() {
+  const std::string_view experts = variable(kExpertsVariable);
+  std::string_view scheme = variable(kSchemeVariable);
+  if (scheme.empty() && !experts.empty()) scheme = "f16";
+  if (scheme.empty()) {
+    log_line(GGML_LOG_LEVEL_INFO,
+             format_text("loaded, and off: name a KV scheme to use it, such as {}=turbo8v4, or "
+                         "memory for streamed experts, such as {}=4G",
+                         kSchemeVariable, kExpertsVariable));
+    return nullptr;
+  }
+  std::unique_ptr<TurboDevice> device = make_device(&plugin.reg, scheme, experts);
+  if (device == nullptr) return nullptr;
+  if (const std::string_view path = variable(kFitVariable); !path.empty()) {
+    device->exchange_fit_run(std::make_shared<FitRun>(std::string(path)));
+    static const EndOfFitRun end{device.get()};
+  }
+  // One that cannot be used is said, and keys are stored without it.
+  (void)is_well(device->use_keys(std::string(variable(kProfileVariable))));
+  return device;
+}
+
+ggml_backend_reg_t init() {
+  if (!is_well(probe_ggml(ggml_version()))) return nullptr;
+  if (const char* kernels = std::getenv(kKernelsVariable); kernels != nullptr) {
+    if (!is_well(limit_kernels(kernels))) return nullptr;
+  }
+  plugin.default_device = device_of_environment().release();
+  return &plugin.reg;
+}
+
+}  // namespace
+}  // namespace slipstream::turbo
+
+extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init() {
+  // Once, whoever loads the plugin again: models may be using what it made.
+  static ggml_backend_reg_t reg = slipstream::turbo::init();
+  return reg;
+}
+
+// Any CPU will do: the kernels choose for themselves.
+extern "C" __attribute__((visibility("default"))) int ggml_backend_score() { return 1; }
