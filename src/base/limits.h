@@ -57,7 +57,7 @@ struct Limits {
   std::size_t automaton_states_max = 4096;
   std::size_t multiple_of_max = 1000;
 
-  // Prefixes on disk (engine/disk_tier). A longer one is not written, and a file that claims to
+  // Prefixes on disk (engine/prefixes/disk). A longer one is not written, and a file that claims to
   // hold one is corrupt.
   std::size_t prefix_tokens_max = std::size_t{1} << 20;
   std::size_t prefix_state_bytes_max = std::size_t{4} << 30;

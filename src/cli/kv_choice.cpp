@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "cli/kv_profile.h"
 #include "cli/plugin_path.h"
-#include "engine/memory/kv_choice.h"
-#include "engine/model.h"
+#include "engine/forecast/kv_choice.h"
+#include "engine/model/model.h"
 
 namespace slipstream {
 namespace {

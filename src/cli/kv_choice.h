@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "engine/memory/context_bytes.h"
+#include "engine/forecast/context_bytes.h"
 
 namespace slipstream {
 

@@ -5,7 +5,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "cli/version.h"
-#include "engine/model_fingerprint.h"
+#include "engine/model/model_fingerprint.h"
 
 namespace slipstream {
 namespace {

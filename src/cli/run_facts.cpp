@@ -13,7 +13,7 @@
 #include "base/unique_fd.h"
 #include "cli/doctor/probes.h"
 #include "cli/version.h"
-#include "engine/model_fingerprint.h"
+#include "engine/model/model_fingerprint.h"
 
 namespace slipstream {
 using nlohmann::json;

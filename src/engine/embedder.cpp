@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/format.h"
-#include "engine/llama_log.h"
-#include "engine/model.h"
-#include "engine/own_thread.h"
+#include "engine/model/llama_log.h"
+#include "engine/model/model.h"
+#include "engine/model/own_thread.h"
 
 namespace slipstream {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/check.h"
 #include "base/format.h"
 #include "base/log.h"
-#include "engine/checkpoint_memory.h"
-#include "engine/llama_log.h"
+#include "engine/model/llama_log.h"
+#include "engine/prefixes/checkpoint_memory.h"
 
 namespace slipstream {
 

@@ -16,19 +16,19 @@
 #include <span>
 #include <vector>
 
-#include "engine/cell_memory.h"
-#include "engine/cell_reserve.h"
-#include "engine/checkpoints.h"
-#include "engine/disk_prefixes.h"
 #include "engine/generation.h"
-#include "engine/llama_cells.h"
-#include "engine/model.h"
-#include "engine/packed_state.h"
-#include "engine/prefill_control.h"
-#include "engine/prefix_cache.h"
-#include "engine/sampling/text_stream.h"
-#include "engine/sampling/vocabulary.h"
-#include "engine/scheduler.h"
+#include "engine/model/model.h"
+#include "engine/prefixes/cell_memory.h"
+#include "engine/prefixes/cell_reserve.h"
+#include "engine/prefixes/disk_prefixes.h"
+#include "engine/prefixes/llama_cells.h"
+#include "engine/prefixes/prefix_cache.h"
+#include "engine/scheduling/prefill_control.h"
+#include "engine/scheduling/scheduler.h"
+#include "engine/state/checkpoints.h"
+#include "engine/state/packed_state.h"
+#include "engine/text/text_stream.h"
+#include "engine/text/vocabulary.h"
 
 namespace slipstream {
 

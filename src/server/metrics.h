@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "engine/expert_counters.h"
 #include "engine/generation.h"
+#include "engine/model/expert_counters.h"
 #include "engine/runner.h"
 
 namespace slipstream {

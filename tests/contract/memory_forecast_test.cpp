@@ -4,7 +4,7 @@
 //
 // The process is this program again (memory_forecast_test --fill ...), with the plugin in the
 // environment, as packaged programs get it.
-#include "engine/memory/memory_forecast.h"
+#include "engine/forecast/memory_forecast.h"
 
 #include <ggml-backend.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::int64_t resident_bytes() {
   return at == std::string::npos ? 0 : std::atoll(status.c_str() + at + 6) * 1024;
 }
 
-// As engine/model.cpp makes one.
+// As engine/model/model.cpp makes one.
 llama_context_ptr make_context(llama_model* model, const KvScheme& scheme) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = kShape.n_ctx;

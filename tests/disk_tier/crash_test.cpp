@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "base/log.h"
-#include "engine/disk_tier/disk_tier.h"
-#include "engine/disk_tier/disk_tier_test_support.h"
+#include "engine/prefixes/disk/disk_tier.h"
+#include "engine/prefixes/disk/disk_tier_test_support.h"
 #include "sizes.h"
 
 namespace slipstream {

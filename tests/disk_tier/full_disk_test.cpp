@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <string>
 
-#include "engine/disk_tier/disk_tier.h"
-#include "engine/disk_tier/disk_tier_test_support.h"
+#include "engine/prefixes/disk/disk_tier.h"
+#include "engine/prefixes/disk/disk_tier_test_support.h"
 
 namespace slipstream {
 namespace {

@@ -4,8 +4,8 @@
 #include <random>
 
 #include "base/log.h"
-#include "engine/disk_tier/disk_tier.h"
-#include "engine/disk_tier/disk_tier_test_support.h"
+#include "engine/prefixes/disk/disk_tier.h"
+#include "engine/prefixes/disk/disk_tier_test_support.h"
 #include "sizes.h"
 
 int main(int argc, char** argv) {

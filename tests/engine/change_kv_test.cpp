@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/model.h"
+#include "engine/model/model.h"
 
 namespace slipstream {
 namespace {

@@ -15,9 +15,9 @@
 #include <map>
 #include <random>
 
-#include "engine/disk_tier/disk_tier_test_support.h"
 #include "engine/embedder.h"
-#include "engine/model_fingerprint.h"
+#include "engine/model/model_fingerprint.h"
+#include "engine/prefixes/disk/disk_tier_test_support.h"
 #include "needles.h"
 
 namespace slipstream {

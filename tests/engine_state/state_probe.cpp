@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/format.h"
-#include "engine/model.h"
-#include "engine/packed_state.h"
+#include "engine/model/model.h"
+#include "engine/state/packed_state.h"
 
 namespace slipstream {
 namespace {

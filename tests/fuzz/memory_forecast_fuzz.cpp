@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/format.h"
 #include "base/unique_fd.h"
-#include "engine/memory/kv_choice.h"
+#include "engine/forecast/kv_choice.h"
 #include "harness.h"
 
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "engine/disk_tier/prefix_file.h"
-#include "engine/disk_tier/zstd_frame.h"
+#include "engine/prefixes/disk/prefix_file.h"
+#include "engine/prefixes/disk/zstd_frame.h"
 #include "harness.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "engine/state_blob.h"
+#include "engine/state/state_blob.h"
 #include "harness.h"
 
 int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {

@@ -10,8 +10,8 @@
 #include "bench/calibrate/evidence_json.h"
 #include "bench/calibrate/probe.h"
 #include "bench/quality/suite.h"
-#include "engine/memory/memory_forecast.h"
-#include "engine/model.h"
+#include "engine/forecast/memory_forecast.h"
+#include "engine/model/model.h"
 
 namespace slipstream::calibrate {
 namespace {

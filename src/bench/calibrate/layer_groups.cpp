@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "base/format.h"
 #include "bench/calibrate/probe.h"
-#include "engine/memory/context_bytes.h"
+#include "engine/forecast/context_bytes.h"
 
 namespace slipstream::calibrate {
 

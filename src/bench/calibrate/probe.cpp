@@ -12,8 +12,8 @@
 #include "bench/calibrate/evidence_json.h"
 #include "bench/quality/divergence_pass.h"
 #include "bench/quality/plain_text.h"
-#include "engine/memory/memory_forecast.h"
-#include "engine/sampling/vocabulary.h"
+#include "engine/forecast/memory_forecast.h"
+#include "engine/text/vocabulary.h"
 
 namespace slipstream::calibrate {
 namespace {

@@ -2,9 +2,9 @@
 // bits. One process, one load of the weights, and a new context for each scheme.
 //
 // Layers are taken together in at most kGroupsMax groups unless the task says otherwise, so that
-// many layers take no longer than a few. What is fitted to keys (engine/turbo_device.h) is made
-// first, from the text behind what is measured, and used from then on. Widths go down from 4 bits
-// until one costs more than the budget.
+// many layers take no longer than a few. What is fitted to keys (engine/model/turbo_device.h) is
+// made first, from the text behind what is measured, and used from then on. Widths go down from 4
+// bits until one costs more than the budget.
 //
 // Threads: probe() by one thread per process. Errors: as of Model::load() and divergence_pass.h;
 //          kInvalidArgument for a depth that model or text do not have; kUnsupported for a model of
@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "bench/calibrate/evidence.h"
 #include "bench/child_task.h"
-#include "engine/memory/model_geometry.h"
+#include "engine/forecast/model_geometry.h"
 
 namespace slipstream::calibrate {
 

@@ -24,7 +24,7 @@
 
 #include "base/result.h"
 #include "bench/calibrate/evidence.h"
-#include "engine/memory/kv_scheme.h"
+#include "engine/model/kv_scheme.h"
 
 namespace slipstream::calibrate {
 

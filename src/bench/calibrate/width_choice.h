@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/memory/kv_scheme.h"
+#include "engine/model/kv_scheme.h"
 
 namespace slipstream::calibrate {
 

@@ -13,7 +13,7 @@
 #include "bench/quality/drift.h"
 #include "bench/quality/needles.h"
 #include "bench/quality/plain_text.h"
-#include "engine/memory/gguf_model.h"
+#include "engine/forecast/gguf_model.h"
 
 namespace slipstream::quality {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/format.h"
 #include "base/mapping.h"
 #include "base/unique_fd.h"
-#include "engine/packed_state.h"
-#include "engine/state_blob.h"
+#include "engine/state/packed_state.h"
+#include "engine/state/state_blob.h"
 
 namespace slipstream::quality {
 namespace {

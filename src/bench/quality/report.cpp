@@ -11,7 +11,7 @@
 #include "bench/quality/arm_json.h"
 #include "bench/quality/drift.h"
 #include "bench/quality/needles.h"
-#include "engine/memory/kv_scheme.h"
+#include "engine/model/kv_scheme.h"
 
 namespace slipstream::quality {
 namespace {

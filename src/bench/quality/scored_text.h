@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/model.h"
+#include "engine/model/model.h"
 #include "engine/request.h"
 
 namespace slipstream::quality {

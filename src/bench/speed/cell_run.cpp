@@ -13,10 +13,10 @@
 
 #include "base/format.h"
 #include "base/unique_fd.h"
-#include "engine/llama_log.h"
-#include "engine/memory/memory_forecast.h"
-#include "engine/model.h"
-#include "engine/sampling/vocabulary.h"
+#include "engine/forecast/memory_forecast.h"
+#include "engine/model/llama_log.h"
+#include "engine/model/model.h"
+#include "engine/text/vocabulary.h"
 
 namespace slipstream::bench {
 namespace {

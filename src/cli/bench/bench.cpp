@@ -25,8 +25,8 @@
 #include "cli/plugin_path.h"
 #include "cli/progress.h"
 #include "cli/run_facts.h"
-#include "engine/memory/kv_scheme.h"
-#include "engine/model.h"
+#include "engine/model/kv_scheme.h"
+#include "engine/model/model.h"
 
 namespace slipstream::bench {
 namespace {

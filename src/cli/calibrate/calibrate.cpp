@@ -20,7 +20,7 @@
 #include "cli/scratch_folder.h"
 #include "cli/version.h"
 #include "contract/environment.h"
-#include "engine/model_fingerprint.h"
+#include "engine/model/model_fingerprint.h"
 
 namespace slipstream::calibrate {
 namespace {

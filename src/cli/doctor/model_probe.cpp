@@ -8,8 +8,8 @@
 #include "base/slab_reader.h"
 #include "cli/doctor/probes.h"
 #include "cli/hub/find_model.h"
-#include "engine/memory/kv_choice.h"
-#include "engine/model.h"
+#include "engine/forecast/kv_choice.h"
+#include "engine/model/model.h"
 
 namespace slipstream::doctor {
 namespace {

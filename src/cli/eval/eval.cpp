@@ -20,10 +20,10 @@
 #include "cli/progress.h"
 #include "cli/scratch_folder.h"
 #include "cli/version.h"
-#include "engine/memory/gguf_model.h"
-#include "engine/memory/kv_scheme.h"
-#include "engine/model.h"
-#include "engine/model_fingerprint.h"
+#include "engine/forecast/gguf_model.h"
+#include "engine/model/kv_scheme.h"
+#include "engine/model/model.h"
+#include "engine/model/model_fingerprint.h"
 
 namespace slipstream::eval {
 namespace {

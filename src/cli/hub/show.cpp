@@ -12,8 +12,8 @@
 #include "cli/hub/find_model.h"
 #include "cli/kv_profile.h"
 #include "cli/plugin_path.h"
-#include "engine/memory/kv_choice.h"
-#include "engine/model.h"
+#include "engine/forecast/kv_choice.h"
+#include "engine/model/model.h"
 
 namespace slipstream::show {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/service_manager.h"
 #include "cli/serve/models.h"
 #include "cli/serve/supervisor.h"
-#include "engine/model.h"
+#include "engine/model/model.h"
 #include "server/api_server.h"
 #include "server/http/crash_notice.h"
 #include "server/http/listener.h"

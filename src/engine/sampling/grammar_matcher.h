@@ -18,7 +18,7 @@
 
 #include "base/result.h"
 #include "engine/sampling/grammar.h"
-#include "engine/sampling/token_pieces.h"
+#include "engine/text/token_pieces.h"
 
 namespace slipstream {
 

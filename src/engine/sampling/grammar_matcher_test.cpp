@@ -10,7 +10,7 @@
 
 #include "base/format.h"
 #include "engine/sampling/test_model.h"
-#include "engine/sampling/utf8.h"
+#include "engine/text/utf8.h"
 
 namespace slipstream {
 namespace {

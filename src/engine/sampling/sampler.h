@@ -24,7 +24,7 @@
 #include "engine/sampling/grammar_matcher.h"
 #include "engine/sampling/logprobs.h"
 #include "engine/sampling/sampling_params.h"
-#include "engine/sampling/vocabulary.h"
+#include "engine/text/vocabulary.h"
 
 struct llama_sampler;
 struct llama_token_data;

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include "engine/sampling/vocabulary.h"
+#include "engine/text/vocabulary.h"
 
 struct gguf_context;
 

@@ -23,7 +23,7 @@
 
 #include "base/limits.h"
 #include "base/result.h"
-#include "engine/sampling/marked_text.h"
+#include "engine/text/marked_text.h"
 #include "server/chat/chat_format.h"
 
 namespace slipstream {

@@ -13,7 +13,7 @@
 
 #include "base/format.h"
 #include "base/limits.h"
-#include "engine/sampling/vocabulary.h"
+#include "engine/text/vocabulary.h"
 #include "server/chat/chat_template.h"
 #include "server/chat/public_templates.h"
 

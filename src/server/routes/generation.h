@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/generation.h"
-#include "engine/sampling/vocabulary.h"
+#include "engine/text/vocabulary.h"
 #include "server/api/api_error.h"
 #include "server/api/generation_options.h"
 #include "server/api/prompts.h"

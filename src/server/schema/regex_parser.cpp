@@ -5,7 +5,7 @@
 
 #include "base/format.h"
 #include "base/limits.h"
-#include "engine/sampling/utf8.h"
+#include "engine/text/utf8.h"
 
 namespace slipstream {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/format.h"
 #include "base/limits.h"
-#include "engine/sampling/utf8.h"
+#include "engine/text/utf8.h"
 #include "server/schema/schema_error.h"
 
 namespace slipstream {

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "base/limits.h"
-#include "engine/sampling/marked_text.h"
+#include "engine/text/marked_text.h"
 
 namespace slipstream::jinja {
 

@@ -1,0 +1,59 @@
+// The memory that a model will take, before it is loaded.
+//
+// Forecast is the growth of this process's resident set (VmRSS) from before loading until the
+// context has been filled once with batches of n_ubatch: libllama 0.7.0, weights on the CPU, KV in
+// stock types or our plugin. resident() is with mmap, as top shows it. total() is what must stay,
+// and all there is without mmap: the mapped originals of copied weights (weight_bytes.h) are idle
+// and the kernel takes them when it wants memory. Not counted: the server's buffers, prompts kept
+// elsewhere. Within 5 % of what is measured (tests/contract/memory_forecast_test.cpp).
+//
+// Threads: thread-safe once ggml's backends are loaded. Errors: as of gguf_model.h and
+//          model_geometry.h; kUnsupported before ggml_backend_load_all(), and for a cache type that
+//          libllama refuses; kInvalidArgument for shapes that no context has.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/result.h"
+#include "engine/forecast/context_bytes.h"
+#include "engine/forecast/weight_bytes.h"
+#include "engine/model/kv_scheme.h"
+
+namespace slipstream {
+
+inline constexpr std::int64_t kContextStep = 256;  // libllama rounds a context up to it
+
+struct MemoryForecast {
+  std::string scheme;
+  std::int64_t n_ctx = 0;  // as libllama rounds it
+  std::uint64_t weights_bytes = 0;
+  std::uint64_t kv_bytes = 0;       // and the states of recurrent layers
+  std::uint64_t compute_bytes = 0;  // results of a batch
+  std::uint64_t other_bytes = 0;    // vocabulary, notes about cells, graphs, scratch of threads
+  std::uint64_t idle_bytes = 0;     // not part of total()
+
+  [[nodiscard]] std::uint64_t total() const {
+    return weights_bytes + kv_bytes + compute_bytes + other_bytes;
+  }
+  [[nodiscard]] std::uint64_t resident() const { return total() + idle_bytes; }
+};
+
+// What a file says, read once for many forecasts.
+struct ModelProfile {
+  ModelGeometry geometry;
+  WeightBytes weights;
+};
+[[nodiscard]] Result<ModelProfile> read_profile(const std::filesystem::path& path,
+                                                bool streams_experts = false);
+
+[[nodiscard]] Result<MemoryForecast> forecast(const ModelProfile& profile, const KvScheme& scheme,
+                                              const ContextShape& shape);
+[[nodiscard]] Result<MemoryForecast> forecast(const std::filesystem::path& path,
+                                              const KvScheme& scheme, const ContextShape& shape);
+
+// A small table for people, one line for each part.
+[[nodiscard]] std::string describe(const MemoryForecast& forecast);
+
+}  // namespace slipstream

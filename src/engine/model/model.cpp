@@ -1,0 +1,179 @@
+#include "engine/model/model.h"
+
+#include <ggml-backend.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "base/cpu_quota.h"
+#include "base/format.h"
+#include "contract/environment.h"
+#include "engine/model/kv_scheme.h"
+#include "engine/model/lazy_mapping.h"
+#include "engine/model/llama_log.h"
+#include "engine/model/own_thread.h"
+
+namespace slipstream {
+namespace {
+
+// Of the plugin; where the cache has a stock type the device has nothing to compress.
+std::string turbo_scheme(const KvScheme& scheme) {
+  return scheme.is_turbo() ? scheme.name() : "f16";
+}
+
+bool report_progress(float progress, void* user_data) noexcept {
+  try {
+    return (*static_cast<const std::function<bool(float)>*>(user_data))(progress);
+  } catch (...) {
+    return false;
+  }
+}
+
+llama_context_params context_params(const ModelOptions& options, const KvScheme& scheme) {
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = static_cast<std::uint32_t>(options.n_cells);
+  // One batch is one graph: a step is over when its batch is.
+  params.n_batch = params.n_ubatch = static_cast<std::uint32_t>(options.n_step_tokens_max);
+  params.n_seq_max = static_cast<std::uint32_t>(options.n_sequences_max);
+  // libllama aborts below the number of sequences.
+  params.n_outputs_max =
+      static_cast<std::uint32_t>(std::max(options.n_outputs_max, options.n_sequences_max));
+  params.n_threads = params.n_threads_batch = threads_to_use(options.n_threads);
+  params.flash_attn_type =
+      options.has_flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  params.type_k = scheme.key_type();
+  params.type_v = scheme.value_type();
+  params.kv_unified = options.shares_cells;
+  params.swa_full = true;  // a prefix can be taken over at any length
+  params.no_perf = true;
+  return params;
+}
+
+Result<llama_context_ptr> make_context(llama_model* model, const ModelOptions& options,
+                                       const KvScheme& scheme) {
+  llama_context_ptr context(llama_init_from_model(model, context_params(options, scheme)));
+  if (context == nullptr) {
+    return fail(Code::kOutOfMemory,
+                with_llama_complaint(format_text("no context of {} tokens with {} KV",
+                                                 options.n_cells, options.kv)));
+  }
+  return context;
+}
+
+}  // namespace
+
+int threads_to_use(int n_asked) {
+  if (n_asked > 0) return n_asked;
+  // More threads than the group may run at a time are stopped in the middle of every step.
+  const int n_cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, std::min(n_cores, cgroup_cpus().value_or(n_cores)));
+}
+
+void load_backends() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    redirect_llama_log();
+    ggml_backend_load_all();
+  });
+}
+
+Result<Model> Model::load(const ModelOptions& options) {
+  SLIP_CHECK(options.n_cells > 0 && options.n_sequences_max > 0, "a context for nothing");
+  load_backends();
+  (void)take_llama_complaint();
+  const Result<KvScheme> scheme = parse_kv_scheme(options.kv);
+  if (!scheme) return std::unexpected(scheme.error());
+  std::error_code error;
+  if (!std::filesystem::exists(options.path, error)) {
+    return fail(Code::kNotFound, format_text("there is no model {}", options.path.string()));
+  }
+
+  llama_model_params params = llama_model_default_params();
+  std::array<ggml_backend_dev_t, 2> devices = {};  // ends with null
+  const bool streams = !options.experts.empty();
+  std::optional<TurboDevice> turbo;
+  if (scheme->is_turbo() || streams) {
+    Result<TurboDevice> opened =
+        TurboDevice::open(options.plugin, turbo_scheme(*scheme), options.experts);
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    turbo = std::move(*opened);
+    turbo->use_keys(effective_key_profile(options.key_profile));
+    devices[0] = turbo->handle();
+    params.devices = devices.data();
+  }
+  bool was_cancelled = false;
+  const std::function<bool(float)> progress = [&](float done) {
+    was_cancelled = options.on_progress && !options.on_progress(done);
+    return !was_cancelled;
+  };
+  params.progress_callback = report_progress;
+  params.progress_callback_user_data = const_cast<std::function<bool(float)>*>(&progress);
+
+  llama_model_ptr model;
+  std::string failure;
+  on_own_thread([&] {  // weights are repacked with OpenMP
+    std::optional<LazyMapping> lazy;
+    if (streams) lazy.emplace();
+    model.reset(llama_model_load_from_file(options.path.c_str(), params));
+    if (model == nullptr)
+      failure = with_llama_complaint(format_text("cannot load {}", options.path.string()));
+  });
+  if (was_cancelled) return fail(Code::kCancelled, "loading was given up");
+  if (model == nullptr) return fail(Code::kUnsupported, std::move(failure));
+  const auto cannot_generate = [&options](std::string_view why) {
+    return fail(
+        Code::kUnsupported,
+        format_text("{} {}: only models that write their text token after token can be used",
+                    options.path.string(), why));
+  };
+  if (llama_model_has_encoder(model.get()) || !llama_model_has_decoder(model.get())) {
+    return cannot_generate("has an encoder");
+  }
+  if (llama_model_is_diffusion(model.get())) return cannot_generate("is a diffusion model");
+  Result<llama_context_ptr> context = make_context(model.get(), options, *scheme);
+  if (!context) return std::unexpected(context.error());
+  if (llama_get_memory(context->get()) == nullptr) {
+    return cannot_generate("keeps no context, as BERT and other models that only read");
+  }
+  return Model(options, std::move(turbo), std::move(model), std::move(*context));
+}
+
+std::filesystem::path effective_key_profile(const std::filesystem::path& asked) {
+  const char* named = std::getenv(turbo::kProfileVariable);
+  return named != nullptr ? std::filesystem::path(named) : asked;
+}
+
+std::filesystem::path Model::key_profile() const {
+  const Result<KvScheme> scheme = parse_kv_scheme(options_.kv);
+  const bool counts = scheme && scheme->is_turbo();
+  return counts ? effective_key_profile(options_.key_profile) : std::filesystem::path();
+}
+
+Result<void> Model::change_kv(const std::string& kv) {
+  const Result<KvScheme> scheme = parse_kv_scheme(kv);
+  if (!scheme) return std::unexpected(scheme.error());
+  if (scheme->is_turbo() && !turbo_) {
+    return fail(Code::kInvalidArgument,
+                format_text("{} needs a model that was loaded with a turbo scheme", kv));
+  }
+  (void)take_llama_complaint();
+  context_.reset();  // first: two caches may not fit
+  options_.kv = kv;
+  if (turbo_) {
+    if (Result<void> set = turbo_->set_scheme(turbo_scheme(*scheme)); !set) return set;
+    turbo_->use_keys(effective_key_profile(options_.key_profile));
+  }
+  Result<llama_context_ptr> context = make_context(model_.get(), options_, *scheme);
+  if (!context) return std::unexpected(context.error());
+  context_ = std::move(*context);
+  return {};
+}
+
+}  // namespace slipstream

@@ -1,0 +1,64 @@
+#include "engine/prefixes/cell_memory.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/format.h"
+
+namespace slipstream {
+
+CellMemory::CellMemory(Model& model, Cells& cells, PrefixCache& prefixes, SeqId first_seq,
+                       std::function<int()> n_free_cells)
+    : model_(model),
+      cells_(cells),
+      prefixes_(prefixes),
+      slice_seq_(first_seq),
+      path_seq_(first_seq + 1),
+      n_free_cells_(std::move(n_free_cells)) {}
+
+int CellMemory::n_held(Salt salt, std::span<const Token> tokens) const {
+  return prefixes_.match(salt, tokens).n_tokens;
+}
+
+Result<std::vector<std::byte>> CellMemory::save(Salt salt, std::span<const Token> tokens,
+                                                int first) const {
+  prefixes_.gather(salt, tokens, slice_seq_);
+  cells_.remove(slice_seq_, 0, first);
+  Result<std::vector<std::byte>> state = packed_.save(model_.context(), slice_seq_);
+  cells_.remove(slice_seq_, 0, kEndOfSequence);
+  return state;
+}
+
+Result<void> CellMemory::restore(Salt salt, std::span<const Token> tokens,
+                                 const StateSlice& slice) {
+  const int n_held_before = n_held(salt, tokens);
+  SLIP_CHECK(slice.first <= n_held_before, "restores what nothing leads to");
+  Lease lease = prefixes_.acquire(salt, tokens, n_held_before, path_seq_);
+  Result<void> placed = place(lease, tokens, n_held_before, slice);
+  prefixes_.release(lease);
+  return placed;
+}
+
+// Into a sequence of its own, because libllama empties the one it restores into; the path then
+// shares the cells that it lacks.
+Result<void> CellMemory::place(Lease& lease, std::span<const Token> tokens, int n_held,
+                               const StateSlice& slice) {
+  const int n_missing = slice.end - slice.first - n_free_cells_();
+  if (n_missing > 0 && prefixes_.evict(n_missing) < n_missing) {
+    return fail(Code::kOverloaded, format_text("{} more cells would be needed", n_missing));
+  }
+  if (const auto restored = packed_.restore(model_.context(), slice_seq_, slice.state); !restored) {
+    return restored;
+  }
+  llama_memory_t memory = llama_get_memory(model_.context());
+  const bool is_as_said = llama_memory_seq_pos_min(memory, slice_seq_) == slice.first &&
+                          llama_memory_seq_pos_max(memory, slice_seq_) == slice.end - 1;
+  const int end = static_cast<int>(tokens.size());
+  if (is_as_said) cells_.copy(slice_seq_, path_seq_, n_held, end);
+  cells_.remove(slice_seq_, 0, kEndOfSequence);
+  if (!is_as_said) return fail(Code::kCorrupt, "the state is of other positions");
+  prefixes_.insert(lease, tokens);
+  return {};
+}
+
+}  // namespace slipstream

@@ -1,0 +1,62 @@
+#include "engine/prefixes/cell_reserve.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace slipstream {
+
+CellReserve::CellReserve(Model& model, Cells& cells, SeqId seq, SeqId scratch_seq)
+    : model_(model), cells_(cells), seq_(seq), scratch_seq_(scratch_seq) {}
+
+void CellReserve::make_way(std::span<const SeqId> generating, int n_cells_free, SeqId donor) {
+  if (generating.empty() || generating.size() > kCells) return drop();
+  std::vector<Block*> blocks = blocks_of(generating);
+  if (blocks.empty()) {
+    drop();
+    if (n_cells_free < kCells) return;
+    refill(generating, donor);
+    if (n_held_ == 0) return;
+    blocks = blocks_of(generating);
+  }
+  for (Block* block : blocks) {
+    cells_.remove(seq_, block->next, block->next + 1);
+    ++block->next;
+    --n_held_;
+  }
+}
+
+std::vector<CellReserve::Block*> CellReserve::blocks_of(std::span<const SeqId> generating) {
+  std::vector<Block*> found;
+  auto block = blocks_.begin();
+  for (const SeqId seq : generating) {
+    block = std::find_if(block, blocks_.end(), [&](const Block& b) { return b.owner == seq; });
+    if (block == blocks_.end() || block->next == block->end) return {};
+    found.push_back(&*block++);
+  }
+  return found;
+}
+
+void CellReserve::drop() {
+  if (n_held_ > 0) cells_.remove(seq_, 0, kEndOfSequence);
+  n_held_ = 0;
+  blocks_.clear();
+}
+
+void CellReserve::refill(std::span<const SeqId> generating, SeqId donor) {
+  if (filler_.empty()) {
+    cells_.copy(donor, scratch_seq_, 0, kCells);
+    Result<std::vector<std::byte>> state = packed_.save(model_.context(), scratch_seq_);
+    cells_.remove(scratch_seq_, 0, kEndOfSequence);
+    if (state) filler_ = std::move(*state);
+  }
+  // It fails where no kCells cells in a row are free.
+  if (filler_.empty() || !packed_.restore(model_.context(), seq_, filler_)) return;
+  n_held_ = kCells;
+  const int block_cells = kCells / static_cast<int>(generating.size());
+  for (const SeqId seq : generating) {
+    const int first = static_cast<int>(blocks_.size()) * block_cells;
+    blocks_.push_back({.owner = seq, .next = first, .end = first + block_cells});
+  }
+}
+
+}  // namespace slipstream

@@ -1,0 +1,324 @@
+#include "engine/prefixes/disk/disk_tier.h"
+
+#include <algorithm>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "base/check.h"
+#include "base/format.h"
+#include "base/log.h"
+
+namespace slipstream {
+
+DiskTier::DiskTier(PrefixDirectory directory, std::uint64_t bytes_max,
+                   const Fingerprint& fingerprint, const Limits& limits)
+    : directory_(std::move(directory)),
+      bytes_max_(bytes_max),
+      fingerprint_(fingerprint),
+      limits_(limits),
+      queue_(limits.n_prefix_writes_max) {}
+
+Result<std::unique_ptr<DiskTier>> DiskTier::open(const std::string& directory,
+                                                 std::uint64_t bytes_max,
+                                                 const Fingerprint& fingerprint,
+                                                 const Limits& limits) {
+  Result<PrefixDirectory> locked = PrefixDirectory::open(directory);
+  if (!locked) return std::unexpected(std::move(locked.error()));
+  std::unique_ptr<DiskTier> tier(new DiskTier(std::move(*locked), bytes_max, fingerprint, limits));
+  if (Result<void> scanned = tier->scan(); !scanned) {
+    return std::unexpected(std::move(scanned.error()));
+  }
+  try {
+    tier->writer_ =
+        std::jthread([tier = tier.get()](const std::stop_token& stop) { tier->run(stop); });
+  } catch (const std::system_error& error) {
+    return fail(Code::kOverloaded, format_text("cannot start a thread: {}", error.what()));
+  }
+  return tier;
+}
+
+DiskTier::~DiskTier() {
+  writer_.request_stop();
+  if (writer_.joinable()) writer_.join();
+}
+
+// --- start
+
+Result<void> DiskTier::scan() {
+  const Result<std::vector<PrefixDirectory::File>> files = directory_.list();
+  if (!files) return std::unexpected(files.error());
+  for (const PrefixDirectory::File& file : *files) {
+    next_id_ = std::max(next_id_, file.id + 1);
+    bool is_corrupt = false;
+    PrefixEntry entry = scan_file(file, is_corrupt);
+    const MutexLock lock(mutex_);
+    if (is_corrupt) ++stats_.n_corrupt;
+    const EntryId superfluous = is_corrupt ? file.id : index_.insert(std::move(entry));
+    if (superfluous != 0) remove(superfluous);
+  }
+  // The budget may have been larger the last time.
+  if (Result<void> shrunk = make_room(0, 0); !shrunk) return shrunk;
+  const DiskTierStats now = stats();
+  log::info("disk_tier.open", {{"directory", directory_.path()},
+                               {"n_files", now.n_files},
+                               {"bytes", now.bytes},
+                               {"n_corrupt", now.n_corrupt}});
+  return {};
+}
+
+PrefixEntry DiskTier::scan_file(const PrefixDirectory::File& file, bool& is_corrupt) const {
+  // One that cannot be read now, or is of another version or fingerprint, keeps its place.
+  PrefixEntry entry = {.id = file.id, .file_bytes = file.file_bytes};
+  Result<UniqueFd> fd = directory_.open_file(file.id);
+  if (!fd) return entry;
+  const Result<PrefixFile> opened = PrefixFile::open(std::move(*fd), limits_);
+  is_corrupt = !opened && opened.error().code == Code::kCorrupt;
+  if (!opened || opened->head().fingerprint != fingerprint_) return entry;
+  entry.salt = opened->head().salt;
+  entry.tokens = opened->head().tokens;
+  entry.state_bytes = opened->head().state_bytes;
+  return entry;
+}
+
+// --- looking and reading
+
+DiskMatch DiskTier::find(std::uint64_t salt, std::span<const Token> tokens) const {
+  const MutexLock lock(mutex_);
+  return index_.find(salt, tokens);
+}
+
+Result<std::vector<std::byte>> DiskTier::read(EntryId id) {
+  {
+    const MutexLock lock(mutex_);
+    ++stats_.n_reads;
+    const PrefixEntry* entry = index_.entry(id);
+    if (entry == nullptr || entry->tokens.empty()) {
+      return fail(Code::kNotFound, "the prefix was deleted");
+    }
+  }
+  Result<std::vector<std::byte>> state = read_file(id);
+  if (!state) {
+    forget(id, state.error());
+    return state;
+  }
+  directory_.touch(id, std::chrono::system_clock::now());
+  const MutexLock lock(mutex_);
+  ++stats_.n_hits;
+  index_.use(id);
+  used_at_.erase(id);  // earlier than now
+  return state;
+}
+
+Result<std::vector<std::byte>> DiskTier::read_file(EntryId id) const {
+  Result<UniqueFd> fd = directory_.open_file(id);
+  if (!fd) return std::unexpected(std::move(fd.error()));
+  Result<PrefixFile> file = PrefixFile::open(std::move(*fd), limits_);
+  if (!file) return std::unexpected(std::move(file.error()));
+  {
+    const MutexLock lock(mutex_);
+    const PrefixEntry* entry = index_.entry(id);
+    if (entry == nullptr) return fail(Code::kNotFound, "the prefix was deleted");
+    // A wrong state would be a wrong answer, or another client's words: trust no file name.
+    if (file->head().fingerprint != fingerprint_ || file->head().salt != entry->salt ||
+        file->head().tokens != entry->tokens || file->head().state_bytes != entry->state_bytes) {
+      return fail(Code::kCorrupt, "the file holds another prefix than when it was opened first");
+    }
+  }
+  try {
+    std::vector<std::byte> state(file->head().state_bytes);
+    if (Result<void> read = file->read_state(state); !read) {
+      return std::unexpected(std::move(read.error()));
+    }
+    return state;
+  } catch (const std::bad_alloc&) {
+    return fail(Code::kOutOfMemory,
+                format_text("no memory for a state of {} bytes", file->head().state_bytes));
+  }
+}
+
+void DiskTier::forget(EntryId id, const Error& why) {
+  // Only what the file itself cannot give: no descriptor or no memory now is no fault of the file.
+  if (why.code != Code::kCorrupt && why.code != Code::kIo && why.code != Code::kNotFound) return;
+  {
+    const MutexLock lock(mutex_);
+    if (index_.entry(id) == nullptr) return;  // another reader was faster
+    index_.erase(id);
+    if (why.code == Code::kCorrupt) ++stats_.n_corrupt;
+  }
+  log::warn("disk_tier.unreadable", {{"id", id}, {"error", why.message}});
+  remove(id);
+}
+
+void DiskTier::remove(EntryId id) const {
+  if (Result<void> removed = directory_.remove(id); !removed) {
+    log::warn("disk_tier.remove_failed", {{"error", removed.error().message}});
+  }
+}
+
+DiskTierStats DiskTier::stats() const {
+  const MutexLock lock(mutex_);
+  DiskTierStats now = stats_;
+  now.n_files = index_.n_entries();
+  now.bytes = index_.file_bytes();
+  return now;
+}
+
+// --- handing over
+
+bool DiskTier::takes(std::uint64_t salt, std::span<const Token> tokens,
+                     std::uint64_t state_bytes) const {
+  const bool possible = !tokens.empty() && tokens.size() <= limits_.prefix_tokens_max &&
+                        state_bytes > 0 && state_bytes <= limits_.prefix_state_bytes_max &&
+                        prefix_file_bytes_max(tokens.size(), state_bytes) <= bytes_max_;
+  if (!possible || pending_.size() >= limits_.n_prefix_writes_max ||
+      pending_bytes_ + state_bytes > limits_.prefix_writes_bytes_max) {
+    return false;
+  }
+  const bool waits_already = std::ranges::any_of(pending_, [&](const Pending& pending) {
+    return pending.salt == salt && pending.tokens.size() >= tokens.size() &&
+           std::ranges::equal(std::span(pending.tokens).first(tokens.size()), tokens);
+  });
+  return !waits_already && index_.covering(salt, tokens) == 0;
+}
+
+bool DiskTier::takes_or_uses(std::uint64_t salt, std::span<const Token> tokens,
+                             std::uint64_t state_bytes) {
+  if (takes(salt, tokens, state_bytes)) return true;
+  if (const EntryId stored = index_.covering(salt, tokens); stored != 0) {
+    index_.use(stored);
+    used_at_[stored] = std::chrono::system_clock::now();
+  }
+  return false;
+}
+
+bool DiskTier::wants(std::uint64_t salt, std::span<const Token> tokens, std::uint64_t state_bytes) {
+  const MutexLock lock(mutex_);
+  return takes_or_uses(salt, tokens, state_bytes);
+}
+
+bool DiskTier::write(std::uint64_t salt, std::vector<Token> tokens, std::vector<std::byte> state) {
+  const MutexLock lock(mutex_);
+  const std::uint64_t state_bytes = state.size();
+  if (!takes_or_uses(salt, tokens, state_bytes)) return false;
+  pending_.push_back({salt, tokens, state_bytes});
+  pending_bytes_ += state_bytes;
+  const Result<void> pushed = queue_.try_push({.head = {.fingerprint = fingerprint_,
+                                                        .salt = salt,
+                                                        .tokens = std::move(tokens),
+                                                        .state_bytes = state_bytes},
+                                               .state = std::move(state)});
+  SLIP_CHECK(pushed.has_value(), "the queue holds less than what is pending");
+  return true;
+}
+
+void DiskTier::flush() {
+  const MutexLock lock(mutex_);
+  nothing_pending_.wait(mutex_,
+                        [this]() SLIP_TSA(no_thread_safety_analysis) { return pending_.empty(); });
+}
+
+// --- the writing thread
+
+void DiskTier::run(const std::stop_token& stop) {
+  // pop() still gives what is queued after a stop was asked for; that is dropped.
+  for (auto job = queue_.pop(stop); job && !stop.stop_requested(); job = queue_.pop(stop)) {
+    store(*job);
+    job.reset();  // the memory is free before more is taken
+    remember_uses();
+    const MutexLock lock(mutex_);
+    pending_bytes_ -= pending_.front().state_bytes;
+    pending_.pop_front();
+    if (pending_.empty()) nothing_pending_.notify_all();
+  }
+  remember_uses();
+}
+
+void DiskTier::remember_uses() {
+  std::map<EntryId, std::chrono::system_clock::time_point> used_at;
+  {
+    const MutexLock lock(mutex_);
+    used_at.swap(used_at_);
+  }
+  for (const auto& [id, when] : used_at) directory_.touch(id, when);
+}
+
+void DiskTier::store(const Job& job) {
+  const EntryId id = next_id_++;
+  const Result<std::uint64_t> written = write_file(id, job);
+  if (!written) directory_.discard(id);
+  report(written);
+  if (!written) return;
+  EntryId superfluous = 0;
+  {
+    const MutexLock lock(mutex_);
+    superfluous = index_.insert({.id = id,
+                                 .salt = job.head.salt,
+                                 .tokens = job.head.tokens,
+                                 .state_bytes = job.head.state_bytes,
+                                 .file_bytes = *written});
+  }
+  if (superfluous != 0) remove(superfluous);
+}
+
+Result<std::uint64_t> DiskTier::write_file(EntryId id, const Job& job) {
+  Result<UniqueFd> fd = directory_.create(id);
+  if (!fd) return std::unexpected(std::move(fd.error()));
+  Result<std::uint64_t> file_bytes = write_prefix_file(
+      fd->get(), job.head, job.state, [this](std::uint64_t n_written, std::uint64_t n_more) {
+        return make_room(n_written, n_more);
+      });
+  if (!file_bytes) return file_bytes;
+  if (Result<void> published = directory_.publish(id, *fd); !published) {
+    return std::unexpected(std::move(published.error()));
+  }
+  return file_bytes;
+}
+
+// Deletes what was used longest ago until a file of n_written bytes may grow by n_more. Block by
+// block, because nobody knows beforehand how well a state compresses.
+Result<void> DiskTier::make_room(std::uint64_t n_written, std::uint64_t n_more) {
+  const Result<std::uint64_t> spare_bytes = directory_.spare_bytes(limits_.disk_reserve_bytes_max);
+  if (!spare_bytes) return std::unexpected(spare_bytes.error());
+  std::vector<EntryId> evicted;
+  {
+    const MutexLock lock(mutex_);
+    const std::uint64_t wanted_bytes = index_.file_bytes() + n_written + n_more;
+    const std::uint64_t over_budget = wanted_bytes - std::min(wanted_bytes, bytes_max_);
+    const std::uint64_t over_disk = n_more - std::min(n_more, *spare_bytes);
+    std::uint64_t n_to_free = std::max(over_budget, over_disk);
+    if (n_to_free > index_.file_bytes()) {
+      return fail(Code::kOverloaded, format_text("{} bytes more do not fit: {} has {} to spare",
+                                                 n_more, directory_.path(), *spare_bytes));
+    }
+    const std::size_t n_entries_max = limits_.n_prefix_files_max - (n_more > 0 ? 1 : 0);
+    while (n_to_free > 0 || index_.n_entries() > n_entries_max) {
+      const EntryId id = index_.least_recently_used();
+      n_to_free -= std::min(n_to_free, index_.entry(id)->file_bytes);
+      index_.erase(id);
+      evicted.push_back(id);
+    }
+    stats_.n_evicted += evicted.size();
+  }
+  for (const EntryId id : evicted) remove(id);
+  return {};
+}
+
+// The log gets a line when writing begins to fail and one when it works again.
+void DiskTier::report(const Result<std::uint64_t>& written) {
+  bool was_failing = false;
+  {
+    const MutexLock lock(mutex_);
+    ++(written ? stats_.n_writes : stats_.n_write_failures);
+    was_failing = std::exchange(is_failing_, !written.has_value());
+  }
+  if (!written && !was_failing) {
+    log::warn("disk_tier.write_failed",
+              {{"directory", directory_.path()}, {"error", written.error().message}});
+  }
+  if (written && was_failing) {
+    log::info("disk_tier.write_works_again", {{"directory", directory_.path()}});
+  }
+}
+
+}  // namespace slipstream

@@ -1,0 +1,131 @@
+// DiskTier: prefixes of the KV cache that nobody uses just now, as files that survive a restart.
+// What leaves memory, the first tier, is written here and read back when it is asked for again.
+//
+// The files together never take more than bytes_max, nor the disk's reserve (Limits): those used
+// longest ago go first. What is damaged is deleted when met. A disk that is full, fails or is gone
+// costs the prefixes that were to be written, and one line in the log; the tier goes on.
+//
+// Threads: thread-safe. find(), wants() and write() never wait for the disk: a thread writes.
+// Errors:  open: kOverloaded when another process has the directory, others as of files.
+//          read: a miss is kNotFound (deleted meanwhile) or kCorrupt; there is nothing to repair.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/bounded_queue.h"
+#include "base/limits.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "engine/prefixes/disk/prefix_directory.h"
+#include "engine/prefixes/disk/prefix_file.h"
+#include "engine/prefixes/disk/prefix_index.h"
+#include "engine/request.h"
+
+namespace slipstream {
+
+struct DiskTierStats {
+  std::uint64_t n_files = 0;  // now, with those of other fingerprints
+  std::uint64_t bytes = 0;    // now, of these files
+  // Since the start:
+  std::uint64_t n_writes = 0;
+  std::uint64_t n_write_failures = 0;
+  std::uint64_t n_reads = 0;
+  std::uint64_t n_hits = 0;  // reads that gave a state
+  std::uint64_t n_corrupt = 0;
+  std::uint64_t n_evicted = 0;
+};
+
+class DiskTier {
+ public:
+  // Reads the heads of all files. Those of another fingerprint or version are never found, but are
+  // files of ours: they count, and are deleted when it is their turn.
+  [[nodiscard]] static Result<std::unique_ptr<DiskTier>> open(const std::string& directory,
+                                                              std::uint64_t bytes_max,
+                                                              const Fingerprint& fingerprint,
+                                                              const Limits& limits = kLimits);
+  // Finishes the file that is being written; what waits is dropped. flush() first to keep it.
+  ~DiskTier();
+  DiskTier(const DiskTier&) = delete;
+  DiskTier& operator=(const DiskTier&) = delete;
+
+  // The stored prefix that shares most tokens with these; not a use yet.
+  [[nodiscard]] DiskMatch find(std::uint64_t salt, std::span<const Token> tokens) const;
+  // The state of a match, whole: valid for its n_stored tokens. Takes as long as the disk does.
+  [[nodiscard]] Result<std::vector<std::byte>> read(EntryId id);
+
+  // Whether write() would take it now: ask before making a large state. Not if it or a longer one
+  // is stored (which then counts as used now) or waits already, if too much waits, or if it is
+  // larger than can be.
+  [[nodiscard]] bool wants(std::uint64_t salt, std::span<const Token> tokens,
+                           std::uint64_t state_bytes);
+  // False, and dropped, where wants() is.
+  bool write(std::uint64_t salt, std::vector<Token> tokens, std::vector<std::byte> state);
+  // Waits until everything that write() took is on disk or given up.
+  void flush();
+
+  [[nodiscard]] DiskTierStats stats() const;
+
+ private:
+  struct Job {
+    PrefixHead head;
+    std::vector<std::byte> state;
+  };
+  // What waits or is being written, in the order of the queue.
+  struct Pending {
+    std::uint64_t salt;
+    std::vector<Token> tokens;
+    std::uint64_t state_bytes;
+  };
+
+  DiskTier(PrefixDirectory directory, std::uint64_t bytes_max, const Fingerprint& fingerprint,
+           const Limits& limits);
+  [[nodiscard]] Result<void> scan();
+  [[nodiscard]] PrefixEntry scan_file(const PrefixDirectory::File& file, bool& is_corrupt) const;
+
+  [[nodiscard]] bool takes(std::uint64_t salt, std::span<const Token> tokens,
+                           std::uint64_t state_bytes) const SLIP_TSA(requires_capability(mutex_));
+  [[nodiscard]] bool takes_or_uses(std::uint64_t salt, std::span<const Token> tokens,
+                                   std::uint64_t state_bytes) SLIP_TSA(requires_capability(mutex_));
+
+  void run(const std::stop_token& stop);
+  void store(const Job& job);
+  void remember_uses();
+  [[nodiscard]] Result<std::uint64_t> write_file(EntryId id, const Job& job);
+  [[nodiscard]] Result<void> make_room(std::uint64_t n_written, std::uint64_t n_more);
+  void report(const Result<std::uint64_t>& written);
+
+  [[nodiscard]] Result<std::vector<std::byte>> read_file(EntryId id) const;
+  void forget(EntryId id, const Error& why);
+  void remove(EntryId id) const;
+
+  const PrefixDirectory directory_;
+  const std::uint64_t bytes_max_;
+  const Fingerprint fingerprint_;
+  const Limits limits_;
+
+  mutable Mutex mutex_;
+  PrefixIndex index_ SLIP_GUARDED_BY(mutex_);
+  std::deque<Pending> pending_ SLIP_GUARDED_BY(mutex_);
+  std::uint64_t pending_bytes_ SLIP_GUARDED_BY(mutex_) = 0;
+  // Used without being read: the writing thread tells the disk when it is there next.
+  std::map<EntryId, std::chrono::system_clock::time_point> used_at_ SLIP_GUARDED_BY(mutex_);
+  DiskTierStats stats_ SLIP_GUARDED_BY(mutex_);
+  bool is_failing_ SLIP_GUARDED_BY(mutex_) = false;
+  std::condition_variable_any nothing_pending_;
+
+  EntryId next_id_ = 1;  // of the writing thread
+  BoundedQueue<Job> queue_;
+  std::jthread writer_;  // last: it uses all of the above
+};
+
+}  // namespace slipstream

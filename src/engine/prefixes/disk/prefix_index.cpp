@@ -1,0 +1,99 @@
+#include "engine/prefixes/disk/prefix_index.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+
+namespace slipstream {
+namespace {
+
+int n_common(std::span<const Token> a, std::span<const Token> b) {
+  return static_cast<int>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+}  // namespace
+
+bool PrefixIndex::Key::operator<(const Key& other) const {
+  if (salt != other.salt) return salt < other.salt;
+  return std::ranges::lexicographical_compare(tokens, other.tokens);
+}
+
+bool PrefixIndex::Key::begins_with(const Key& other) const {
+  return salt == other.salt && tokens.size() >= other.tokens.size() &&
+         std::ranges::equal(tokens.first(other.tokens.size()), other.tokens);
+}
+
+DiskMatch PrefixIndex::find(std::uint64_t salt, std::span<const Token> tokens) const {
+  DiskMatch best;
+  const auto consider = [&](const std::pair<const Key, EntryId>& candidate) {
+    const auto& [key, id] = candidate;
+    const int n = key.salt == salt ? n_common(key.tokens, tokens) : 0;
+    if (n <= best.n_common) return;
+    best = {.id = id,
+            .n_common = n,
+            .n_stored = static_cast<int>(key.tokens.size()),
+            .state_bytes = entries_.at(id).entry.state_bytes};
+  };
+  const auto behind = by_tokens_.lower_bound({salt, tokens});
+  if (behind != by_tokens_.end()) consider(*behind);
+  if (behind != by_tokens_.begin()) consider(*std::prev(behind));
+  return best;
+}
+
+EntryId PrefixIndex::covering(std::uint64_t salt, std::span<const Token> tokens) const {
+  const Key key{salt, tokens};
+  const auto behind = by_tokens_.lower_bound(key);
+  return behind != by_tokens_.end() && behind->first.begins_with(key) ? behind->second : 0;
+}
+
+const PrefixEntry* PrefixIndex::entry(EntryId id) const {
+  const auto found = entries_.find(id);
+  return found == entries_.end() ? nullptr : &found->second.entry;
+}
+
+EntryId PrefixIndex::insert(PrefixEntry entry) {
+  SLIP_CHECK(entry.id != 0 && !entries_.contains(entry.id), "an entry needs an id of its own");
+  EntryId superfluous = 0;
+  if (!entry.tokens.empty()) {
+    const Key key{entry.salt, entry.tokens};
+    if (covering(entry.salt, entry.tokens) != 0) return entry.id;
+    // One at most: of two that the new one begins with, one would begin with the other.
+    const auto behind = by_tokens_.lower_bound(key);
+    if (behind != by_tokens_.begin() && key.begins_with(std::prev(behind)->first)) {
+      superfluous = std::prev(behind)->second;
+      erase(superfluous);
+    }
+  }
+  const EntryId id = entry.id;
+  file_bytes_ += entry.file_bytes;
+  by_use_.emplace(++n_uses_, id);
+  const auto& used = entries_.emplace(id, Used{std::move(entry), n_uses_}).first->second;
+  if (!used.entry.tokens.empty()) by_tokens_.emplace(Key{used.entry.salt, used.entry.tokens}, id);
+  return superfluous;
+}
+
+void PrefixIndex::use(EntryId id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  by_use_.erase(found->second.use_no);
+  found->second.use_no = ++n_uses_;
+  by_use_.emplace(n_uses_, id);
+}
+
+void PrefixIndex::erase(EntryId id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  const auto& [entry, use_no] = found->second;
+  file_bytes_ -= entry.file_bytes;
+  by_use_.erase(use_no);
+  if (!entry.tokens.empty()) by_tokens_.erase(Key{entry.salt, entry.tokens});
+  entries_.erase(found);
+}
+
+EntryId PrefixIndex::least_recently_used() const {
+  return by_use_.empty() ? 0 : by_use_.begin()->second;
+}
+
+}  // namespace slipstream

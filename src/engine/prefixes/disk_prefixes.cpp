@@ -1,0 +1,188 @@
+#include "engine/prefixes/disk_prefixes.h"
+
+#include <algorithm>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace slipstream {
+namespace {
+
+// Those due last are dropped: a prefix that was remembered and not saved costs its computation
+// only.
+constexpr std::size_t kRememberedMax = 256;
+
+// The clock's beginning: in the past, and far from where differences of times overflow.
+constexpr DiskPrefixes::Clock::time_point kNow{};
+
+bool begins_with(std::span<const Token> tokens, std::span<const Token> prefix) {
+  return tokens.size() >= prefix.size() && std::ranges::equal(tokens.first(prefix.size()), prefix);
+}
+
+}  // namespace
+
+DiskPrefixes::DiskPrefixes(std::unique_ptr<DiskTier> tier, PrefixMemory& memory,
+                           const Options& options)
+    : tier_(std::move(tier)), memory_(memory), options_(options) {}
+
+bool DiskPrefixes::has_more(Salt salt, std::span<const Token> tokens) const {
+  const DiskMatch match = tier_->find(salt, tokens);
+  if (!memory_.is_divisible() && match.n_common < match.n_stored) return false;
+  return match.n_common >= options_.n_tokens_min &&
+         match.n_common - memory_.n_held(salt, tokens) >= options_.n_tokens_min;
+}
+
+void DiskPrefixes::begin_load(Salt salt, std::vector<Token> tokens) {
+  SLIP_CHECK(!load_, "loads two prefixes at a time");
+  const DiskMatch match = tier_->find(salt, tokens);
+  if (match.id == 0) return;
+  tokens.resize(static_cast<std::size_t>(match.n_common));
+  try {
+    load_ = Load{.salt = salt,
+                 .tokens = std::move(tokens),
+                 .n_stored = match.n_stored,
+                 .file = std::async(std::launch::async, [tier = tier_.get(), id = match.id] {
+                   return tier->read(id);
+                 })};
+  } catch (const std::system_error& error) {  // no more threads: it is computed again
+    log::warn("engine.disk_prefix", {{"error", error.what()}});
+  }
+}
+
+void DiskPrefixes::give_up_load() {
+  if (load_) load_->is_wanted = false;
+}
+
+bool DiskPrefixes::is_reading() const {
+  return load_ && load_->file.valid() &&
+         load_->file.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+}
+
+void DiskPrefixes::load_slice() {
+  if (!load_ || is_reading()) return;
+  if (!load_->is_wanted) return load_.reset();
+  const bool has_file = !load_->file.valid() || take_file(*load_);
+  if (!has_file || !place_next_slice(*load_)) load_.reset();
+}
+
+bool DiskPrefixes::take_file(Load& load) {
+  try {
+    Result<std::vector<std::byte>> state = load.file.get();
+    if (!state) return false;  // the tier has told
+    load.state = std::move(*state);
+  } catch (const std::exception& error) {  // such as bad_alloc, thrown where it was read
+    log::warn("engine.disk_prefix", {{"error", error.what()}});
+    return false;
+  }
+  Result<std::vector<StateSlice>> slices = parse_slices(load.state, load.n_stored);
+  if (!slices) {
+    log::warn("engine.disk_prefix", {{"error", slices.error().message}});
+    return false;
+  }
+  load.slices = std::move(*slices);
+  return true;
+}
+
+// False: that was the last one.
+bool DiskPrefixes::place_next_slice(Load& load) {
+  const int n_held = memory_.n_held(load.salt, load.tokens);
+  while (load.next < load.slices.size() && load.slices[load.next].end <= n_held) ++load.next;
+  const auto n_wanted = static_cast<int>(load.tokens.size());
+  if (load.next == load.slices.size() || n_held >= n_wanted) return false;
+  const StateSlice& slice = load.slices[load.next];
+  if (slice.first > n_held) return false;  // what it goes on from was needed elsewhere meanwhile
+  ++load.next;
+  const auto n_tokens = static_cast<std::size_t>(std::min(slice.end, n_wanted));
+  const Result<void> restored =
+      memory_.restore(load.salt, std::span(load.tokens).first(n_tokens), slice);
+  if (!restored) log::warn("engine.disk_prefix", {{"error", restored.error().message}});
+  return restored.has_value() && slice.end < n_wanted;
+}
+
+void DiskPrefixes::remember(Salt salt, std::span<const Token> tokens) {
+  if (static_cast<int>(tokens.size()) < options_.n_tokens_min) return;
+  std::vector<Token> longest(tokens.begin(), tokens.end());
+  const Clock::time_point now = Clock::now();
+  Clock::time_point since = now;
+  // A conversation that goes on makes what was remembered of it superfluous.
+  std::erase_if(remembered_, [&](Remembered& earlier) {
+    if (earlier.salt != salt) return false;
+    if (begins_with(earlier.tokens, longest)) longest = earlier.tokens;
+    if (!begins_with(longest, earlier.tokens)) return false;
+    since = std::min(since, earlier.since);
+    return true;
+  });
+  if (remembered_.size() >= kRememberedMax) remembered_.pop_back();
+  const Clock::time_point due = std::min(now + options_.idle_time, since + options_.busy_time);
+  remembered_.insert(std::ranges::upper_bound(remembered_, due, {}, &Remembered::due),
+                     {.salt = salt, .tokens = std::move(longest), .since = since, .due = due});
+}
+
+std::optional<DiskPrefixes::Clock::time_point> DiskPrefixes::next_save() const {
+  if (save_) return kNow;
+  if (remembered_.empty()) return std::nullopt;
+  return remembered_.front().due;
+}
+
+void DiskPrefixes::hurry() {
+  for (Remembered& prefix : remembered_) prefix.due = kNow;
+}
+
+void DiskPrefixes::save_slice() {
+  if (!save_) save_ = begin_save();
+  if (!save_ || add_slice(*save_)) return;
+  write(std::move(*save_));
+  save_.reset();
+}
+
+std::optional<DiskPrefixes::Save> DiskPrefixes::begin_save() {
+  if (remembered_.empty()) return std::nullopt;
+  Remembered prefix = std::move(remembered_.front());
+  remembered_.pop_front();
+  if (!tier_->wants(prefix.salt, prefix.tokens, 1)) return std::nullopt;  // of whatever size
+  return Save{.salt = prefix.salt, .tokens = std::move(prefix.tokens)};
+}
+
+// False: that was the last one, or the rest has left memory meanwhile.
+bool DiskPrefixes::add_slice(Save& save) const {
+  const auto n_tokens = static_cast<int>(save.tokens.size());
+  const int n_slice = memory_.is_divisible() ? kSliceTokens : n_tokens;
+  const int end = std::min(save.n_saved + n_slice, n_tokens);
+  const auto tokens = std::span<const Token>(save.tokens).first(static_cast<std::size_t>(end));
+  if (memory_.n_held(save.salt, tokens) < end) return false;
+  const Result<std::vector<std::byte>> state = memory_.save(save.salt, tokens, save.n_saved);
+  if (!state) {
+    log::warn("engine.disk_prefix", {{"error", state.error().message}});
+    return false;
+  }
+  if (save.n_saved == 0) {
+    // All of it at once: a vector that grows would copy gigabytes between two tokens.
+    const auto n_slices = static_cast<std::size_t>((n_tokens + n_slice - 1) / n_slice);
+    const std::size_t n_bytes = (state->size() + 64) * n_slices;
+    if (!tier_->wants(save.salt, save.tokens, n_bytes)) return false;
+    save.state.reserve(n_bytes);
+  }
+  append_slice(save.state, end - save.n_saved, *state);
+  save.n_saved = end;
+  return end < n_tokens;
+}
+
+void DiskPrefixes::write(Save save) {
+  if (save.n_saved < options_.n_tokens_min) return;
+  save.tokens.resize(static_cast<std::size_t>(save.n_saved));
+  tier_->write(save.salt, std::move(save.tokens), std::move(save.state));
+}
+
+void DiskPrefixes::finish(Clock::duration time_max) {
+  const Clock::time_point end = Clock::now() + time_max;
+  while (next_save() && Clock::now() < end) {
+    save_slice();
+    if (!save_) tier_->flush();  // it takes only so many at a time
+  }
+  tier_->flush();
+}
+
+}  // namespace slipstream
