@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "engine/model/llama_log.h"
+#include "engine/prefixes/cell_memory.h"
 #include "engine/prefixes/checkpoint_memory.h"
 
 namespace slipstream {
@@ -17,20 +18,17 @@ namespace slipstream {
 struct Runner::Active {
   Job job;
   std::vector<Token> tokens = {};  // prompt and what was generated
-  SeqId seq = -1;                  // while it runs
-  int n_computed = 0;              // tokens in the cells of seq
-  Lease lease = {};
+  Holding holding = {};
   Usage usage = {};
-  Event event = {};                  // of this step
-  std::size_t checkpoint_bytes = 0;  // saved within the prompt
+  Event event = {};  // of this step
 
   // Whether the output of a prompt's token is asked for: it says how likely the next one was.
   [[nodiscard]] bool judges(int position) const {
     return job.request.wants_prompt_logprobs && usage.n_generated == 0 &&
            position + 1 < usage.n_prompt;
   }
-  [[nodiscard]] std::span<const Token> first(int n) const {
-    return std::span(tokens).first(static_cast<std::size_t>(n));
+  [[nodiscard]] std::span<const Token> computed() const {
+    return std::span(tokens).first(static_cast<std::size_t>(holding.n_computed));
   }
 };
 
@@ -78,8 +76,6 @@ Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& 
                          .n_seqs = options.n_prefixes_max,
                          .n_cells_max = options.n_prefix_cells_max > 0 ? options.n_prefix_cells_max
                                                                        : model.n_cells()}),
-      is_recurrent_(model.has_recurrent_state()),
-      checkpoints_(options.checkpoint_bytes_max),
       reserve_(model, cells_, options.n_sequence_ids() - 1, options.n_sequence_ids() - 2),
       memory_(make_memory(options)),
       control_(state_.limits.n_step_tokens_max),
@@ -90,11 +86,17 @@ Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& 
   for (SeqId id = options.n_sequences_max - 1; id >= 0; --id) free_ids_.push_back(id);
 }
 
-std::unique_ptr<PrefixMemory> Runner::make_memory(const RunnerOptions& options) {
-  if (is_recurrent_) return std::make_unique<CheckpointMemory>(checkpoints_);
+std::unique_ptr<PrefixStrategy> Runner::make_memory(const RunnerOptions& options) {
+  const auto remember = [this](Salt salt, std::span<const Token> tokens) {
+    if (disk_) disk_->remember(salt, tokens);
+  };
+  if (model_.has_recurrent_state()) {
+    return std::make_unique<CheckpointMemory>(model_, cells_, options.checkpoint_bytes_max,
+                                              remember);
+  }
   return std::make_unique<CellMemory>(
       model_, cells_, prefixes_, options.n_sequences_max + options.n_prefixes_max,
-      [this] { return supply().n_free_cells - reserve_.n_cells(); });
+      [this] { return supply().n_free_cells - reserve_.n_cells(); }, remember);
 }
 
 Runner::~Runner() {
@@ -113,6 +115,7 @@ Result<void> Runner::add(Job job) {
   }
   auto active = std::make_unique<Active>(Active{.job = std::move(job)});
   active->tokens = active->job.request.prompt;
+  active->holding.salt = active->job.request.salt;
   active->usage.n_prompt = static_cast<int>(active->tokens.size());
   Active& added = *actives_.emplace(id, std::move(active)).first->second;
   try {
@@ -135,13 +138,13 @@ void Runner::enqueue(Active& active) {
                                 request.n_tokens_max, request.priority);
   SLIP_CHECK(submitted.has_value(), "a request of a size that was checked is refused");
   Sequence& sequence = *state_.find(active.job.id);
-  sequence.judges_prompt = request.wants_prompt_logprobs;
+  sequence.wants_prompt_logprobs = request.wants_prompt_logprobs;
 }
 
 void Runner::cancel(RequestId id) {
   const auto found = actives_.find(id);
   if (found == actives_.end()) return;
-  if (found->second->seq >= 0) give_back(*found->second);
+  if (found->second->holding.seq >= 0) release(*found->second);
   if (disk_ && id == loading_for_) disk_->give_up_load();
   if (std::erase(arriving_, id) == 0) remove(state_, id);
   end(*found->second, {.reason = FinishReason::kCancelled});
@@ -165,14 +168,14 @@ bool Runner::step() {
   const Step step = plan(state_, supply());
   ended_.clear();
   for (const RequestId id : step.preempted) {
-    give_back(active(id));
+    release(active(id));
     ++stats_.n_preempted;
   }
   for (const RequestId id : step.admitted) {
-    take_up(active(id), std::min(state_.find(id)->n_cached, state_.find(id)->n_tokens() - 1));
+    start(active(id), std::min(state_.find(id)->n_cached, state_.find(id)->n_tokens() - 1));
   }
   make_room(step.n_cells_needed);
-  keep_apart(step);
+  reserve_cells(step);
 
   int n_prompt_tokens = 0;
   int n_generating = 0;
@@ -232,91 +235,49 @@ void Runner::count_holdings() {
   for (Sequence& sequence : state_.sequences) {
     const Active& holder = active(sequence.id);
     if (sequence.is_running()) {
-      sequence.n_own_cells =
-          n_private(holder) + (is_recurrent_ ? 0 : prefixes_.n_exclusive(holder.lease));
-    } else if (sequence.judges_prompt && sequence.n_generated == 0) {
-      sequence.n_cached = sequence.n_cached_evictable = sequence.n_own_cells = 0;
-    } else if (is_recurrent_) {
-      const std::span tokens = holder.first(sequence.n_tokens() - 1);
-      sequence.n_cached = checkpoints_.match(holder.job.request.salt, tokens).n_tokens;
-      sequence.n_cached_evictable = sequence.n_cached;  // restored into cells of its own
-      sequence.n_own_cells = 0;
-    } else {
-      const Match match = prefixes_.match(holder.job.request.salt, holder.tokens);
-      sequence.n_cached = match.n_tokens;
-      sequence.n_cached_evictable = match.n_evictable;
-      sequence.n_own_cells = 0;
+      sequence.n_own_cells = holder.holding.n_private() + memory_->n_exclusive(holder.holding);
+      continue;
     }
-    if (is_recurrent_ && !sequence.is_running()) {
-      sequence.stops_at = next_checkpoint(sequence.n_cached, sequence.n_prompt);
-    }
+    // A prompt whose every token is asked for is computed from the start.
+    const bool is_computed_whole = sequence.wants_prompt_logprobs && sequence.n_generated == 0;
+    const Match match =
+        is_computed_whole ? Match{} : memory_->find(holder.holding.salt, holder.tokens);
+    sequence.n_cached = match.n_tokens;
+    sequence.n_cached_evictable = match.n_evictable;
+    sequence.n_own_cells = 0;
+    sequence.stops_at = memory_->next_share(sequence.n_cached, sequence.n_prompt);
   }
-}
-
-// Cells of a sequence that are not also a cached prefix's.
-int Runner::n_private(const Active& active) const {
-  return active.seq < 0 ? 0 : active.n_computed - active.lease.n_shared();
 }
 
 Supply Runner::supply() const {
   int n_used = prefixes_.n_cells();
-  for (const auto& [id, holder] : actives_) n_used += n_private(*holder);
+  for (const auto& [id, holder] : actives_) n_used += holder->holding.n_private();
   return {.n_free_cells = state_.limits.n_cells - n_used,
           .n_evictable_cells = prefixes_.n_evictable(),
           .n_prefill_tokens_max = control_.n_tokens_max()};
 }
 
-// A sequence stops running. What it has computed stays as a prefix, until the cells are needed.
-void Runner::give_back(Active& active) {
-  if (is_recurrent_) {
-    save_checkpoint(active);
-    cells_.remove(active.seq, 0, kEndOfSequence);
-  } else {
-    prefixes_.insert(active.lease, active.first(active.n_computed));
-    prefixes_.release(active.lease);
-    if (disk_) disk_->remember(active.job.request.salt, active.first(active.n_computed));
-  }
-  active.n_computed = 0;
-  free_ids_.push_back(std::exchange(active.seq, -1));
+// A sequence stops running.
+void Runner::release(Active& active) {
+  memory_->release(active.holding, active.computed());
+  active.holding.n_computed = 0;
+  free_ids_.push_back(std::exchange(active.holding.seq, -1));
 }
 
-void Runner::take_up(Active& active, int n_cached) {
+// A sequence runs from now on, with what others have computed of it.
+void Runner::start(Active& active, int n_cached) {
   SLIP_CHECK(!free_ids_.empty(), "more sequences run than there are ids");
-  active.seq = free_ids_.back();
+  active.holding.seq = free_ids_.back();
   free_ids_.pop_back();
-  active.n_computed = n_cached;
-  if (!is_recurrent_) {
-    active.lease = prefixes_.acquire(active.job.request.salt, active.tokens, n_cached, active.seq);
-  } else if (!restore_checkpoint(active, n_cached)) {
-    active.n_computed = 0;
+  if (!memory_->take_over(active.holding, active.tokens, n_cached)) {
     ended_.push_back(active.job.id);
-    give_back(active);
+    release(active);
     return end(active,
                {.reason = FinishReason::kFailed, .error = "its saved state could not be restored"});
   }
   active.usage.n_cached =
       std::max(active.usage.n_cached, std::min(n_cached, active.usage.n_prompt));
   stats_.n_cached_tokens += n_cached;
-}
-
-std::size_t Runner::save_checkpoint(const Active& active) {
-  if (active.n_computed == 0) return 0;
-  Result<std::vector<std::byte>> state = packed_.save(model_.context(), active.seq);
-  if (!state) return 0;  // the next one computes it again
-  const std::size_t n_bytes = state->size();
-  checkpoints_.insert(active.job.request.salt, active.first(active.n_computed), std::move(*state));
-  return n_bytes;
-}
-
-bool Runner::restore_checkpoint(Active& active, int n_tokens) {
-  if (n_tokens == 0) return true;
-  const Checkpoints::Match match =
-      checkpoints_.match(active.job.request.salt, active.first(n_tokens));
-  if (match.n_tokens == n_tokens && packed_.restore(model_.context(), active.seq, match.state)) {
-    return true;
-  }
-  checkpoints_.erase(active.job.request.salt, active.first(n_tokens));  // once is enough
-  return false;
 }
 
 // What is held in reserve counts as free, and is when it is needed.
@@ -326,18 +287,19 @@ void Runner::make_room(int n_cells) {
   if (n_cells > n_free) prefixes_.evict(n_cells - n_free);
 }
 
-void Runner::keep_apart(const Step& step) {
-  if (is_recurrent_) return;
+// Keeps the cells of answers apart from a prompt's, where sequences share cells.
+void Runner::reserve_cells(const Step& step) {
+  if (!memory_->is_divisible()) return;
   std::vector<SeqId> generating;
   for (const Work& item : step.work) {
     if (!actives_.contains(item.id) || !state_.find(item.id)->is_generating()) continue;
-    generating.push_back(active(item.id).seq);
+    generating.push_back(active(item.id).holding.seq);
   }
   const bool has_prompts = generating.size() < step.work.size();
   SeqId donor = -1;
   for (const Sequence& sequence : state_.sequences) {
-    const Active& holder = active(sequence.id);
-    if (holder.seq >= 0 && holder.n_computed >= CellReserve::kCells) donor = holder.seq;
+    const Holding& holding = active(sequence.id).holding;
+    if (holding.seq >= 0 && holding.n_computed >= CellReserve::kCells) donor = holding.seq;
   }
   if (donor < 0 || (generating.size() < 2 && !has_prompts)) return reserve_.drop();
   reserve_.make_way(generating, supply().n_free_cells - step.n_cells_needed, donor);
@@ -352,13 +314,13 @@ void Runner::compute(std::span<const Work> work) {
       Active& worker = active(item.id);
       read_prompt_logprobs(worker, item, batch_idx);
       batch_idx += item.n;
-      worker.n_computed += item.n;
+      worker.holding.n_computed += item.n;
       share(worker);
       if (item.samples) {
         sample(item, batch_idx - 1);
       } else if (item.first + item.n == static_cast<int>(worker.tokens.size())) {
         ended_.push_back(item.id);  // nothing was to be generated
-        give_back(worker);
+        release(worker);
         end(worker, {.reason = FinishReason::kLength});
       }
     }
@@ -367,7 +329,8 @@ void Runner::compute(std::span<const Work> work) {
   ++stats_.n_failed_batches;
   const std::string complaint = take_llama_complaint();
   // Some of it may have been computed. Nobody shares these cells yet.
-  for (const Work& item : work) cells_.remove(active(item.id).seq, item.first, kEndOfSequence);
+  for (const Work& item : work)
+    cells_.remove(active(item.id).holding.seq, item.first, kEndOfSequence);
   if (work.size() > 1) {
     compute(work.first(work.size() / 2));
     compute(work.subspan(work.size() / 2));
@@ -376,7 +339,7 @@ void Runner::compute(std::span<const Work> work) {
   Active& failed = active(work[0].id);
   log::error("engine.decode", {{"code", failure}, {"n_tokens", work[0].n}, {"said", complaint}});
   ended_.push_back(work[0].id);
-  give_back(failed);
+  release(failed);
   end(failed, {.reason = FinishReason::kFailed,
                .error = format_text("the engine could not compute it (code {}{}{})", failure,
                                     complaint.empty() ? "" : ": ", complaint)});
@@ -393,7 +356,7 @@ int Runner::decode(std::span<const Work> work) {
     const Active& worker = active(item.id);
     for (int i = item.first; i < item.first + item.n; ++i) {
       const bool is_last = i + 1 == item.first + item.n;
-      add_to_batch(batch_, worker.tokens[static_cast<std::size_t>(i)], i, worker.seq,
+      add_to_batch(batch_, worker.tokens[static_cast<std::size_t>(i)], i, worker.holding.seq,
                    (item.samples && is_last) || worker.judges(i));
     }
   }
@@ -415,7 +378,7 @@ void Runner::read_prompt_logprobs(Active& active, const Work& work, int first_ba
     if (static_cast<std::size_t>(i) < logprobs.size()) continue;
     const Token next = active.tokens[static_cast<std::size_t>(i) + 1];
     const int n_top = std::max(active.job.request.sampling.n_top_logprobs, 0);
-    // Of logits that are none there are no probabilities; sampling will say so.
+    // Logits that are not finite have no probabilities; the sampler reports them.
     logprobs.push_back(logprobs_of(logits(first_batch_idx + i - work.first), next, n_top)
                            .value_or(TokenLogprobs{}));
   }
@@ -423,24 +386,10 @@ void Runner::read_prompt_logprobs(Active& active, const Work& work, int first_ba
 
 // What is computed of a prompt can be shared while the rest of it still is not.
 void Runner::share(Active& donor) {
-  if (donor.n_computed > donor.usage.n_prompt) return;
-  if (is_recurrent_) return share_state(donor);
-  prefixes_.insert(donor.lease, donor.first(donor.n_computed));
-}
-
-// The first states of a prompt are those that others are likely to share: they are saved as long as
-// there is room, and the one at its end always.
-void Runner::share_state(Active& donor) {
-  Sequence& sequence = *state_.find(donor.job.id);
-  if (donor.n_computed == donor.usage.n_prompt - 1) {
-    save_checkpoint(donor);
-    if (disk_) disk_->remember(donor.job.request.salt, donor.first(donor.n_computed));
-  } else if (donor.n_computed == sequence.stops_at) {
-    if (donor.checkpoint_bytes < checkpoints_.bytes_max_within_prompt()) {
-      donor.checkpoint_bytes += save_checkpoint(donor);
-    }
-    sequence.stops_at = next_checkpoint(donor.n_computed, donor.usage.n_prompt);
-  }
+  const int n_prompt = donor.usage.n_prompt;
+  if (donor.holding.n_computed > n_prompt) return;
+  memory_->share(donor.holding, donor.computed(), n_prompt);
+  state_.find(donor.job.id)->stops_at = memory_->next_share(donor.holding.n_computed, n_prompt);
 }
 
 void Runner::sample(const Work& work, int batch_idx) {
@@ -448,7 +397,7 @@ void Runner::sample(const Work& work, int batch_idx) {
   Job& job = worker.job;
   const auto stop = [&](Ending ending) {
     ended_.push_back(work.id);
-    give_back(worker);
+    release(worker);
     end(worker, std::move(ending));
   };
   Result<Sampled> sampled = sampled_by(job.sampler, logits(batch_idx));

@@ -1,5 +1,5 @@
-// Runner: executes plans on a model. One step: plan (scheduler.h), give back and take over cells
-// (prefix_cache.h), compute one batch, sample, tell the listeners, commit.
+// Runner: executes plans on a model. One step: plan (scheduler.h), release and take over cells
+// (prefix_strategy.h), compute one batch, sample, tell the listeners, commit.
 //
 // A batch that libllama fails is computed again in halves, so that only the sequences that cannot
 // be computed fail. What has been computed of a prompt is at once a prefix that others can share.
@@ -23,10 +23,9 @@
 #include "engine/prefixes/disk_prefixes.h"
 #include "engine/prefixes/llama_cells.h"
 #include "engine/prefixes/prefix_cache.h"
+#include "engine/prefixes/prefix_strategy.h"
 #include "engine/scheduling/prefill_control.h"
 #include "engine/scheduling/scheduler.h"
-#include "engine/state/checkpoints.h"
-#include "engine/state/packed_state.h"
 #include "engine/text/text_stream.h"
 #include "engine/text/vocabulary.h"
 
@@ -97,19 +96,16 @@ class Runner {
   struct Active;
 
   [[nodiscard]] Active& active(RequestId id) { return *actives_.at(id); }
-  [[nodiscard]] std::unique_ptr<PrefixMemory> make_memory(const RunnerOptions& options);
+  [[nodiscard]] std::unique_ptr<PrefixStrategy> make_memory(const RunnerOptions& options);
   void enqueue(Active& active);
   [[nodiscard]] bool move_prefixes();
   [[nodiscard]] bool load_prefix();
   void count_holdings();
   [[nodiscard]] Supply supply() const;
-  [[nodiscard]] int n_private(const Active& active) const;
-  void give_back(Active& active);
-  void take_up(Active& active, int n_cached);
-  std::size_t save_checkpoint(const Active& active);  // returns its bytes
-  [[nodiscard]] bool restore_checkpoint(Active& active, int n_tokens);
+  void release(Active& active);
+  void start(Active& active, int n_cached);
   void make_room(int n_cells);
-  void keep_apart(const Step& step);
+  void reserve_cells(const Step& step);
   void compute(std::span<const Work> work);
   [[nodiscard]] int decode(std::span<const Work> work);
   [[nodiscard]] std::span<const float> logits(int batch_idx) const;
@@ -117,20 +113,14 @@ class Runner {
   void read_prompt_logprobs(Active& active, const Work& work, int first_batch_idx);
   void end(Active& active, Ending ending);
   void share(Active& donor);
-  void share_state(Active& donor);
 
   Model& model_;
   const Vocabulary& vocabulary_;
   LlamaCells cells_;
   SchedulerState state_;
   PrefixCache prefixes_;
-  // A recurrent state cannot be cut: it is taken over only where it was saved, and its cells are
-  // not shared.
-  const bool is_recurrent_;
-  Checkpoints checkpoints_;
   CellReserve reserve_;
-  const PackedState packed_;
-  const std::unique_ptr<PrefixMemory> memory_;
+  const std::unique_ptr<PrefixStrategy> memory_;
   std::unique_ptr<DiskPrefixes> disk_;  // null: nothing is kept on disk
   std::deque<RequestId> arriving_;  // held while more of their prompts is on disk than in memory
   RequestId loading_for_ = 0;

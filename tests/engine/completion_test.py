@@ -1,6 +1,6 @@
 """`slipstream run` against the packaged llama-completion: the same tokens, greedily, with f16 KV.
 
-llama-completion's log thread may end before it has printed everything (about one run in thirty), so
+llama-completion's log thread may end before it has printed everything (one run in thirty, more on a busy machine), so
 that an answer that is only the beginning of ours is asked for again.
 Environment: SLIPSTREAM_BIN, SLIPSTREAM_FIXTURES.
 """
@@ -40,7 +40,7 @@ def stock(model, prompt):
 class Completion(unittest.TestCase):
     def assert_same(self, model, prompt):
         expected, _ = ours(model, prompt, "--kv", "f16")
-        for _ in range(4):
+        for _ in range(16):
             text = stock(model, prompt)
             if text == expected or not expected.startswith(text):
                 break

@@ -8,13 +8,14 @@
 namespace slipstream {
 
 CellMemory::CellMemory(Model& model, Cells& cells, PrefixCache& prefixes, SeqId first_seq,
-                       std::function<int()> n_free_cells)
+                       std::function<int()> n_free_cells, OnKept on_kept)
     : model_(model),
       cells_(cells),
       prefixes_(prefixes),
       slice_seq_(first_seq),
       path_seq_(first_seq + 1),
-      n_free_cells_(std::move(n_free_cells)) {}
+      n_free_cells_(std::move(n_free_cells)),
+      on_kept_(std::move(on_kept)) {}
 
 int CellMemory::n_held(Salt salt, std::span<const Token> tokens) const {
   return prefixes_.match(salt, tokens).n_tokens;
@@ -59,6 +60,22 @@ Result<void> CellMemory::place(Lease& lease, std::span<const Token> tokens, int 
   if (!is_as_said) return fail(Code::kCorrupt, "the state is of other positions");
   prefixes_.insert(lease, tokens);
   return {};
+}
+
+bool CellMemory::take_over(Holding& holding, std::span<const Token> tokens, int n_tokens) {
+  holding.lease = prefixes_.acquire(holding.salt, tokens, n_tokens, holding.seq);
+  holding.n_computed = n_tokens;
+  return true;
+}
+
+void CellMemory::share(Holding& holding, std::span<const Token> computed, int /*n_prompt*/) {
+  prefixes_.insert(holding.lease, computed);
+}
+
+void CellMemory::release(Holding& holding, std::span<const Token> computed) {
+  prefixes_.insert(holding.lease, computed);
+  prefixes_.release(holding.lease);
+  on_kept_(holding.salt, computed);
 }
 
 }  // namespace slipstream

@@ -1,5 +1,6 @@
 // CellMemory: prefixes in the cells of the KV cache (prefix_memory.h), as the prefix cache knows
-// them. Takes two sequence ids of its own, which hold cells only during a call.
+// them: sequences share their cells. Takes two sequence ids of its own, which hold cells only
+// during a call.
 //
 // Threads: owned by the engine's thread. Errors: as of prefix_memory.h.
 #pragma once
@@ -9,18 +10,18 @@
 #include "engine/model/model.h"
 #include "engine/prefixes/cells.h"
 #include "engine/prefixes/prefix_cache.h"
-#include "engine/prefixes/prefix_memory.h"
+#include "engine/prefixes/prefix_strategy.h"
 #include "engine/state/packed_state.h"
 
 namespace slipstream {
 
-class CellMemory final : public PrefixMemory {
+class CellMemory final : public PrefixStrategy {
  public:
   static constexpr int kSeqs = 2;
 
   // n_free_cells: how many cells nobody holds at the moment.
   CellMemory(Model& model, Cells& cells, PrefixCache& prefixes, SeqId first_seq,
-             std::function<int()> n_free_cells);
+             std::function<int()> n_free_cells, OnKept on_kept);
 
   [[nodiscard]] bool is_divisible() const override { return true; }
   [[nodiscard]] int n_held(Salt salt, std::span<const Token> tokens) const override;
@@ -28,6 +29,18 @@ class CellMemory final : public PrefixMemory {
                                                     int first) const override;
   [[nodiscard]] Result<void> restore(Salt salt, std::span<const Token> tokens,
                                      const StateSlice& slice) override;
+
+  [[nodiscard]] Match find(Salt salt, std::span<const Token> tokens) override {
+    return prefixes_.match(salt, tokens);
+  }
+  [[nodiscard]] bool take_over(Holding& holding, std::span<const Token> tokens,
+                               int n_tokens) override;
+  void share(Holding& holding, std::span<const Token> computed, int n_prompt) override;
+  [[nodiscard]] int next_share(int /*n_computed*/, int /*n_prompt*/) const override { return 0; }
+  void release(Holding& holding, std::span<const Token> computed) override;
+  [[nodiscard]] int n_exclusive(const Holding& holding) const override {
+    return prefixes_.n_exclusive(holding.lease);
+  }
 
  private:
   [[nodiscard]] Result<void> place(Lease& lease, std::span<const Token> tokens, int n_held,
@@ -39,6 +52,7 @@ class CellMemory final : public PrefixMemory {
   const SeqId slice_seq_;
   const SeqId path_seq_;
   const std::function<int()> n_free_cells_;
+  const OnKept on_kept_;
   const PackedState packed_;
 };
 

@@ -150,7 +150,7 @@ class Planner {
     if (const int stops_at = prompt.sequence->stops_at; prompt.n_computed < stops_at) {
       n = std::min(n, stops_at - prompt.n_computed - prompt.n_given);
     }
-    if (prompt.sequence->judges_prompt) {
+    if (prompt.sequence->wants_prompt_logprobs) {
       n = std::min(n, n_prompt_outputs_);
       n_prompt_outputs_ -= n;
     }

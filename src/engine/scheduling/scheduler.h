@@ -60,9 +60,9 @@ struct Sequence {
   int n_prompt = 0;
   int n_tokens_max = 0;  // to generate
   int n_generated = 0;
-  int n_computed = 0;          // tokens whose keys and values are in the cache
-  bool judges_prompt = false;  // each token of the prompt takes an output, too
-  int stops_at = 0;            // a step ends after so many tokens, where its state is to be saved
+  int n_computed = 0;                  // tokens whose keys and values are in the cache
+  bool wants_prompt_logprobs = false;  // each token of the prompt takes an output, too
+  int stops_at = 0;  // a step ends after so many tokens, where its state is to be saved
   std::int64_t admission_no = 0;  // running sequences in the order of admission; 0: it waits
 
   // The owner of the cache keeps these up to date.
