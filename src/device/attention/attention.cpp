@@ -91,9 +91,9 @@ Workspace& thread_workspace() {
 struct Query {
   std::int64_t row;
   std::int64_t head;
-  const std::uint16_t* mask;  // null: everything is seen
-  const Sight* sights;
-  int own_chunk;  // of its own token; kUnknown: not written in this graph
+  const std::uint16_t* mask;     // null: everything is seen
+  const Visibility* visibility;  // by chunk
+  int own_chunk;                 // of its own token; kUnknown: not written in this graph
 
   static constexpr int kUnknown = -2;
   // Most of its weight goes there: to be read in 8 bits where that is at hand.
@@ -230,7 +230,7 @@ class PieceAttention {
                    .mask = mask == nullptr ? nullptr
                                            : at<const std::uint16_t>(mask, row, head % mask->ne[2],
                                                                      piece_.stream % mask->ne[3]),
-                   .sights = plan_.work().mask_chunks().row(row, head, piece_.stream),
+                   .visibility = plan_.work().mask_chunks().row(row, head, piece_.stream),
                    .own_chunk = own_chunk(row)};
     first_own_chunk_ = std::min(first_own_chunk_, queries_[i].own_chunk);
     last_own_chunk_ = std::max(last_own_chunk_, queries_[i].own_chunk);
@@ -298,7 +298,7 @@ class PieceAttention {
   void find_runs(int chunk, bool is_kept, bool precisely) {
     n_runs_ = 0;
     const auto reads = [&](std::size_t q) {
-      return queries_[q].sights[chunk] != Sight::kNothing &&
+      return queries_[q].visibility[chunk] != Visibility::kNone &&
              (is_kept && queries_[q].wants_precise(chunk)) == precisely;
     };
     for (std::size_t first = 0; first < n_queries_; ++first) {
@@ -349,7 +349,7 @@ class PieceAttention {
   void read_mask(const Chunk& chunk, const Run& run) {
     const auto [first, n] = run;
     for (std::size_t q = first; q < first + n; ++q) {
-      if (queries_[q].sights[chunk.idx] == Sight::kEverything) {
+      if (queries_[q].visibility[chunk.idx] == Visibility::kAll) {
         bias_rows_[q] = nullptr;
       } else if (q > first && queries_[q].mask == queries_[q - 1].mask) {
         bias_rows_[q] = bias_rows_[q - 1];  // another head of the same row
