@@ -1,4 +1,4 @@
-// dot_rows and mix_rows on AMX matrix tiles: sixteen rows for little more than the price of one.
+// dot_rows and weighted_sum_rows on AMX matrix tiles: sixteen rows cost little more than one.
 //
 // A tile of sixteen tokens is laid out as AMX wants its second operand, so nothing is rearranged.
 // Highway does not know AMX, hence intrinsics.
@@ -21,7 +21,7 @@ struct AmxShape {
 };
 
 // While one lives, the thread's tiles are configured for us. ggml's own AMX kernels configure a
-// thread once and rely on it: what was there is put back.
+// thread once and rely on it: the destructor restores their configuration.
 class AmxScope {
  public:
   AmxScope(bool enabled, const AmxShape& shape);
@@ -34,11 +34,13 @@ class AmxScope {
   alignas(64) unsigned char saved_[64] = {};
 };
 
-// As dot_rows() and mix_rows(), inside an AmxScope with at least as many rows, or 16. What they
-// read: rows and weights up to a multiple of that many, each row up to a multiple of 64 bytes with
-// zeroes behind n_channels; keys up to kReadPast behind the last tile. What they write: as many
-// rows as they read.
+// As dot_rows() and weighted_sum_rows(). Rows are read and written in groups of as many as the
+// scope has, at most 16. REQUIRES: an AmxScope of this thread whose shape has n_rows rows, or 16,
+// and the channels of a part; rows, weights, dots and sums have memory for whole groups; a row of
+// queries has memory up to a multiple of 64 bytes, with zeroes behind n_channels; a row of weights
+// has zeroes behind the last tile, and values have memory for four; kReadPast bytes behind the last
+// tile of keys can be read.
 void amx_dot_rows(const DotRows& work);
-void amx_mix_rows(const MixRows& work);
+void amx_weighted_sum_rows(const WeightedSumRows& work);
 
 }  // namespace slipstream::turbo

@@ -441,33 +441,33 @@ class PieceAttention {
   void weigh(const Chunk& chunk, const Run& run) {
     const bool plain_keys = keys_.cache == nullptr;
     const bool plain_values = values_.cache == nullptr;
-    weigh_chunk({.n_queries = static_cast<int>(run.n),
-                 .n_tokens = chunk.n_tokens,
-                 .dots = plain_keys ? nullptr : products_,
-                 .dot_part_stride = product_stride_,
-                 .n_key_digits = keys_.n_digits,
-                 .n_key_parts = keys_.n_parts,
-                 .key_scales = key_scales_,
-                 .offset = plain_keys ? nullptr
-                                      : digits_->offsets +
-                                            run.first * static_cast<std::size_t>(keys_.n_parts),
-                 .factor = digits_->factor + run.first,
-                 .addend = centre_score_ + run.first,
-                 .scores = scores_ + run.first * kChunkTokens,
-                 .bias = bias_rows_ + run.first,
-                 .slope = slope_ + run.first,
-                 .scale = params_.scale,
-                 .softcap = params_.softcap,
-                 .max = max_ + run.first,
-                 .sums = sums_ + run.first * kTileTokens,
-                 .rescale = rescale_ + run.first,
-                 .value_scales = plain_values ? nullptr : value_scales_,
-                 .n_value_digits = values_.n_digits,
-                 .n_value_parts = plain_values ? 0 : values_.n_parts,
-                 .digits = weights_,
-                 .digit_part_stride = product_stride_,
-                 .step = step_,
-                 .step_part_stride = n_queries_});
+    softmax_chunk({.n_queries = static_cast<int>(run.n),
+                   .n_tokens = chunk.n_tokens,
+                   .dots = plain_keys ? nullptr : products_,
+                   .dot_part_stride = product_stride_,
+                   .n_query_digits = keys_.n_digits,
+                   .n_key_parts = keys_.n_parts,
+                   .key_scales = key_scales_,
+                   .offsets = plain_keys ? nullptr
+                                         : digits_->offsets +
+                                               run.first * static_cast<std::size_t>(keys_.n_parts),
+                   .query_scales = digits_->factor + run.first,
+                   .centre_scores = centre_score_ + run.first,
+                   .scores = scores_ + run.first * kChunkTokens,
+                   .bias = bias_rows_ + run.first,
+                   .slopes = slope_ + run.first,
+                   .scale = params_.scale,
+                   .softcap = params_.softcap,
+                   .max = max_ + run.first,
+                   .weight_sums = sums_ + run.first * kTileTokens,
+                   .rescale = rescale_ + run.first,
+                   .value_scales = plain_values ? nullptr : value_scales_,
+                   .n_weight_digits = values_.n_digits,
+                   .n_value_parts = plain_values ? 0 : values_.n_parts,
+                   .weights = weights_,
+                   .weight_part_stride = product_stride_,
+                   .weight_scales = step_,
+                   .weight_scale_part_stride = n_queries_});
   }
 
   void add(const Chunk& chunk, const Run& run) {
@@ -475,9 +475,9 @@ class PieceAttention {
     const auto value_dim = static_cast<std::size_t>(values_.head_dim);
     if (values_.cache == nullptr) {
       for (std::size_t q = first; q < first + n; ++q) {
-        add_plain(values_.plain_rows(chunk), values_.plain_stride(), chunk.n_tokens,
-                  scores_ + q * kChunkTokens, rescale_[q], values_.head_dim,
-                  outputs_ + q * value_dim);
+        accumulate_plain(values_.plain_rows(chunk), values_.plain_stride(), chunk.n_tokens,
+                         scores_ + q * kChunkTokens, rescale_[q], values_.head_dim,
+                         outputs_ + q * value_dim);
       }
       return;
     }
@@ -486,23 +486,23 @@ class PieceAttention {
       const auto part_idx = static_cast<std::size_t>(part);
       const int n_channels = values_.channels_of_part(part);
       const std::size_t first_channel = part_idx * static_cast<std::size_t>(values_.part_channels);
-      const MixRows work{.values = value_bytes_ + first_channel * kChunkTokens,
-                         .n_tiles = chunk.n_tiles(),
-                         .n_blocks = n_channels / kTileTokens,
-                         .weights = weights_ + part_idx * product_stride_,
-                         .n_rows = static_cast<int>(n) * digits,
-                         .mixes = products_,
-                         .mix_stride = static_cast<std::size_t>(n_channels)};
-      on_amx(work.n_rows) ? amx_mix_rows(work) : mix_rows(work);
-      add_mixes({.mixes = products_,
-                 .mix_stride = work.mix_stride,
-                 .n_digits = digits,
-                 .n_channels = n_channels,
-                 .step = step_ + part_idx * n_queries_,
-                 .rescale = rescale_ + first,
-                 .n_queries = static_cast<int>(n),
-                 .output = outputs_ + first * value_dim + first_channel,
-                 .output_stride = value_dim});
+      const WeightedSumRows work{.values = value_bytes_ + first_channel * kChunkTokens,
+                                 .n_tiles = chunk.n_tiles(),
+                                 .n_blocks = n_channels / kTileTokens,
+                                 .weights = weights_ + part_idx * product_stride_,
+                                 .n_rows = static_cast<int>(n) * digits,
+                                 .sums = products_,
+                                 .sum_stride = static_cast<std::size_t>(n_channels)};
+      on_amx(work.n_rows) ? amx_weighted_sum_rows(work) : weighted_sum_rows(work);
+      accumulate_output({.sums = products_,
+                         .sum_stride = work.sum_stride,
+                         .n_digits = digits,
+                         .n_channels = n_channels,
+                         .weight_scales = step_ + part_idx * n_queries_,
+                         .rescale = rescale_ + first,
+                         .n_queries = static_cast<int>(n),
+                         .output = outputs_ + first * value_dim + first_channel,
+                         .output_stride = value_dim});
     }
   }
 
