@@ -13,7 +13,6 @@ namespace slipstream::turbo {
 #if defined(__x86_64__)
 namespace {
 
-constexpr int kRowsPerTile = 16;
 constexpr std::size_t kResultStride = kChunkTokens * sizeof(std::int32_t);
 
 #define SLIP_AMX __attribute__((target("amx-int8,amx-tile")))
@@ -81,7 +80,7 @@ AmxScope::~AmxScope() {
 }
 
 SLIP_AMX void amx_dot_rows(const DotRows& work) {
-  for (int row = 0; row < work.n_rows; row += kRowsPerTile) {
+  for (int row = 0; row < work.n_rows; row += kAmxRows) {
     const std::int8_t* rows = work.rows + static_cast<std::size_t>(row) * work.row_stride;
     std::int32_t* dots = work.dots + static_cast<std::ptrdiff_t>(row) * kChunkTokens;
     for (int tile = 0; tile < work.n_tiles; ++tile) {
@@ -100,7 +99,7 @@ SLIP_AMX void amx_dot_rows(const DotRows& work) {
 SLIP_AMX void amx_weighted_sum_rows(const WeightedSumRows& work) {
   constexpr std::size_t kBlockBytes = std::size_t{kChunkTokens} * kTileTokens;
   const std::size_t stride = work.sum_stride * sizeof(std::int32_t);
-  for (int row = 0; row < work.n_rows; row += kRowsPerTile) {
+  for (int row = 0; row < work.n_rows; row += kAmxRows) {
     _tile_loadd(5, work.weights + static_cast<std::size_t>(row) * kChunkTokens, kChunkTokens);
     std::int32_t* sums = work.sums + static_cast<std::size_t>(row) * work.sum_stride;
     const std::int8_t* values = work.values;

@@ -13,9 +13,12 @@ namespace slipstream::turbo {
 // Whether this machine has AMX for bytes and the kernel lets this process use it.
 [[nodiscard]] bool has_amx();
 
+// Rows of a matrix tile.
+inline constexpr int kAmxRows = 16;
+
 // What the tiles are configured for. Fewer rows take less time.
 struct AmxShape {
-  int key_rows;           // of products with keys, at most 16
+  int key_rows;           // of products with keys, at most kAmxRows
   int key_part_channels;  // 32, or 64 and more
   int value_rows;
 };
@@ -34,12 +37,12 @@ class AmxScope {
   alignas(64) unsigned char saved_[64] = {};
 };
 
-// As dot_rows() and weighted_sum_rows(). Rows are read and written in groups of as many as the
-// scope has, at most 16. REQUIRES: an AmxScope of this thread whose shape has n_rows rows, or 16,
-// and the channels of a part; rows, weights, dots and sums have memory for whole groups; a row of
-// queries has memory up to a multiple of 64 bytes, with zeroes behind n_channels; a row of weights
-// has zeroes behind the last tile, and values have memory for four; kReadPast bytes behind the last
-// tile of keys can be read.
+// As dot_rows() and weighted_sum_rows(), reading and writing rows in groups of as many as the scope
+// has.
+// REQUIRES: an AmxScope of this thread, for n_rows rows or kAmxRows, and for the channels of a
+// part. Memory for whole groups of rows, weights, dots and sums. Rows of queries that end at a
+// multiple of 64 bytes, with zeroes behind n_channels. Weights of 0 behind the last tile, and
+// memory of four tiles of values. Behind the last tile of keys, kReadPast bytes that can be read.
 void amx_dot_rows(const DotRows& work);
 void amx_weighted_sum_rows(const WeightedSumRows& work);
 

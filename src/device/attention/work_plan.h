@@ -7,7 +7,7 @@
 // that ends last merges the parts, in the order of the cache, so that results do not depend on
 // timing.
 //
-// Threads: make() by one thread; then read by all, splits as attention.cpp does.
+// Threads: make() by one thread; then read by all, splits as piece_result.cpp does.
 // Errors:  std::bad_alloc.
 #pragma once
 
