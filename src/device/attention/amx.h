@@ -1,6 +1,6 @@
 // dot_rows and weighted_sum_rows on AMX matrix tiles: sixteen rows cost little more than one.
 //
-// A tile of sixteen tokens is laid out as AMX wants its second operand, so nothing is rearranged.
+// A tile of sixteen tokens has the layout of AMX's second operand, so nothing is rearranged.
 // Highway does not know AMX, hence intrinsics.
 //
 // Threads: thread-safe; the tile registers belong to the thread. Errors: none.

@@ -49,9 +49,12 @@ struct KeyCodes {
 };
 
 // One tile of keys: level + 128 as unsigned bytes, [channel / 4][token][channel % 4].
+// REQUIRES: codes have form.tile_bytes bytes, bytes have 16 for each channel.
 void expand_keys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes);
 // One tile of values into its place in the chunk: level as signed bytes,
 // [channel / 16][tile][token / 4][channel % 16][token % 4].
+// REQUIRES: bits is 2, 3, 4 or 8; head_dim is a multiple of 16; bytes have room for the whole
+// chunk.
 void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile, std::int8_t* bytes);
 
 // dots[row][tile * 16 + token] = sum over `n_channels` channels of keys[tile][token] * rows[row].
