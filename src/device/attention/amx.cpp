@@ -13,7 +13,6 @@ namespace slipstream::turbo {
 #if defined(__x86_64__)
 namespace {
 
-constexpr int kRowsPerTile = 16;
 constexpr std::size_t kResultStride = kChunkTokens * sizeof(std::int32_t);
 
 #define SLIP_AMX __attribute__((target("amx-int8,amx-tile")))
@@ -45,7 +44,7 @@ TileConfig config_for(const AmxShape& shape) {
   return config;
 }
 
-bool ask_kernel_for_amx() {
+bool request_amx() {
   constexpr int kArchReqXcompPerm = 0x1023;
   constexpr int kXfeatureXtiledata = 18;
   return __builtin_cpu_supports("amx-int8") != 0 &&
@@ -57,7 +56,7 @@ SLIP_AMX void configure(const TileConfig& config, unsigned char* saved) {
   _tile_loadconfig(&config);
 }
 
-SLIP_AMX void put_back(const unsigned char* saved) {
+SLIP_AMX void restore_config(const unsigned char* saved) {
   if (saved[0] == 0) {  // there was none
     _tile_release();
   } else {
@@ -68,7 +67,7 @@ SLIP_AMX void put_back(const unsigned char* saved) {
 }  // namespace
 
 bool has_amx() {
-  static const bool has = ask_kernel_for_amx();
+  static const bool has = request_amx();
   return has;
 }
 
@@ -77,11 +76,11 @@ AmxScope::AmxScope(bool enabled, const AmxShape& shape) : enabled_(enabled) {
 }
 
 AmxScope::~AmxScope() {
-  if (enabled_) put_back(saved_);
+  if (enabled_) restore_config(saved_);
 }
 
 SLIP_AMX void amx_dot_rows(const DotRows& work) {
-  for (int row = 0; row < work.n_rows; row += kRowsPerTile) {
+  for (int row = 0; row < work.n_rows; row += kAmxRows) {
     const std::int8_t* rows = work.rows + static_cast<std::size_t>(row) * work.row_stride;
     std::int32_t* dots = work.dots + static_cast<std::ptrdiff_t>(row) * kChunkTokens;
     for (int tile = 0; tile < work.n_tiles; ++tile) {
@@ -97,12 +96,12 @@ SLIP_AMX void amx_dot_rows(const DotRows& work) {
   }
 }
 
-SLIP_AMX void amx_mix_rows(const MixRows& work) {
+SLIP_AMX void amx_weighted_sum_rows(const WeightedSumRows& work) {
   constexpr std::size_t kBlockBytes = std::size_t{kChunkTokens} * kTileTokens;
-  const std::size_t stride = work.mix_stride * sizeof(std::int32_t);
-  for (int row = 0; row < work.n_rows; row += kRowsPerTile) {
+  const std::size_t stride = work.sum_stride * sizeof(std::int32_t);
+  for (int row = 0; row < work.n_rows; row += kAmxRows) {
     _tile_loadd(5, work.weights + static_cast<std::size_t>(row) * kChunkTokens, kChunkTokens);
-    std::int32_t* mixes = work.mixes + static_cast<std::size_t>(row) * work.mix_stride;
+    std::int32_t* sums = work.sums + static_cast<std::size_t>(row) * work.sum_stride;
     const std::int8_t* values = work.values;
     int block = 0;
     for (; block + 2 <= work.n_blocks; block += 2) {
@@ -112,16 +111,16 @@ SLIP_AMX void amx_mix_rows(const MixRows& work) {
       _tile_dpbusd(2, 5, 6);
       _tile_loadd(6, values + kBlockBytes, 64);
       _tile_dpbusd(3, 5, 6);
-      _tile_stored(2, mixes, stride);
-      _tile_stored(3, mixes + kTileTokens, stride);
+      _tile_stored(2, sums, stride);
+      _tile_stored(3, sums + kTileTokens, stride);
       values += 2 * kBlockBytes;
-      mixes += std::ptrdiff_t{2} * kTileTokens;
+      sums += std::ptrdiff_t{2} * kTileTokens;
     }
     if (block < work.n_blocks) {
       _tile_zero(2);
       _tile_loadd(6, values, 64);
       _tile_dpbusd(2, 5, 6);
-      _tile_stored(2, mixes, stride);
+      _tile_stored(2, sums, stride);
     }
   }
 }
@@ -132,7 +131,7 @@ bool has_amx() { return false; }
 AmxScope::AmxScope(bool /*enabled*/, const AmxShape& /*shape*/) : enabled_(false) {}
 AmxScope::~AmxScope() = default;
 void amx_dot_rows(const DotRows& work) { dot_rows(work); }
-void amx_mix_rows(const MixRows& work) { mix_rows(work); }
+void amx_weighted_sum_rows(const WeightedSumRows& work) { weighted_sum_rows(work); }
 
 #endif
 

@@ -1,6 +1,6 @@
-// dot_rows and mix_rows on AMX matrix tiles: sixteen rows for little more than the price of one.
+// dot_rows and weighted_sum_rows on AMX matrix tiles: sixteen rows cost little more than one.
 //
-// A tile of sixteen tokens is laid out as AMX wants its second operand, so nothing is rearranged.
+// A tile of sixteen tokens has the layout of AMX's second operand, so nothing is rearranged.
 // Highway does not know AMX, hence intrinsics.
 //
 // Threads: thread-safe; the tile registers belong to the thread. Errors: none.
@@ -13,15 +13,18 @@ namespace slipstream::turbo {
 // Whether this machine has AMX for bytes and the kernel lets this process use it.
 [[nodiscard]] bool has_amx();
 
+// Rows of a matrix tile.
+inline constexpr int kAmxRows = 16;
+
 // What the tiles are configured for. Fewer rows take less time.
 struct AmxShape {
-  int key_rows;           // of products with keys, at most 16
+  int key_rows;           // of products with keys, at most kAmxRows
   int key_part_channels;  // 32, or 64 and more
   int value_rows;
 };
 
 // While one lives, the thread's tiles are configured for us. ggml's own AMX kernels configure a
-// thread once and rely on it: what was there is put back.
+// thread once and rely on it: the destructor restores their configuration.
 class AmxScope {
  public:
   AmxScope(bool enabled, const AmxShape& shape);
@@ -34,11 +37,13 @@ class AmxScope {
   alignas(64) unsigned char saved_[64] = {};
 };
 
-// As dot_rows() and mix_rows(), inside an AmxScope with at least as many rows, or 16. What they
-// read: rows and weights up to a multiple of that many, each row up to a multiple of 64 bytes with
-// zeroes behind n_channels; keys up to kReadPast behind the last tile. What they write: as many
-// rows as they read.
+// As dot_rows() and weighted_sum_rows(), reading and writing rows in groups of as many as the scope
+// has.
+// REQUIRES: an AmxScope of this thread, for n_rows rows or kAmxRows, and for the channels of a
+// part. Memory for whole groups of rows, weights, dots and sums. Rows of queries that end at a
+// multiple of 64 bytes, with zeroes behind n_channels. Weights of 0 behind the last tile, and
+// memory of four tiles of values. Behind the last tile of keys, kReadPast bytes that can be read.
 void amx_dot_rows(const DotRows& work);
-void amx_mix_rows(const MixRows& work);
+void amx_weighted_sum_rows(const WeightedSumRows& work);
 
 }  // namespace slipstream::turbo

@@ -1,9 +1,14 @@
 // Attention out of the cache: what ggml's FLASH_ATTN_EXT computes, for keys and values that are
-// tiles of codes or plain f16 rows.
+// tiles of codes or plain f16 rows. One piece of the plan (work_plan.h) after the other:
+//
+//   PieceContext   sides of the cache, scratch memory       piece_context.h, piece_scratch.h
+//   PieceQueries   rotates and quantises the queries        piece_queries.h
+//   ChunkPass      scores, softmax, weighted sum of values  chunk_pass.h, chunk_kernels.h
+//   PieceResult    merges parts, normalises, writes         piece_result.h
 //
 // Threads: SharedPlan::make() by one thread; then run_attention() by every thread of the graph's
-// computation with its own index. Tasks that share a plan run one after the other. Errors: none;
-// is_cache_view() says beforehand what cannot be done.
+// computation with its own index. Tasks that share a plan run one after the other.
+// Errors:  std::bad_alloc. is_cache_view() says beforehand what cannot be done.
 #pragma once
 
 #include <ggml.h>
@@ -16,19 +21,19 @@
 
 namespace slipstream::turbo {
 
-// Query heads to a KV head.
-
 // Shared by the attentions of a batch that have mask and shape in common.
 class SharedPlan {
  public:
-  // For an op; keeps the memory of what it was for before.
+  // Makes it the plan of an op; keeps the memory of the op before.
   void reset(const ggml_tensor* op);
   [[nodiscard]] bool fits(const ggml_tensor* op) const;
-  // When the mask has been computed: divides the work.
+  // Divides the work.
+  // REQUIRES: reset(); the mask has been computed; n_threads > 0.
   void make(int n_threads);
 
   [[nodiscard]] WorkPlan& work() { return work_; }
-  // Where a part of a split keeps its result.
+  // Where a part of a split stores its result (piece_result.h).
+  // REQUIRES: idx < work().n_slots().
   [[nodiscard]] float* slot(int idx) {
     return slots_.data() + static_cast<std::size_t>(idx) * slot_floats_;
   }
@@ -46,7 +51,7 @@ struct AttentionTask {
   const ggml_tensor* op;  // FLASH_ATTN_EXT; its result is written
   CacheTensor* keys;
   CacheTensor* values;
-  std::int64_t first_stream;  // the first of the cache's streams that the op looks at
+  std::int64_t first_stream;  // the first of the cache's streams that the op reads
   SharedPlan* plan;
   // The cells that the batch's own rows were written into, in the order of the queries, as SET_ROWS
   // has them; null: not in this graph, so nothing is read precisely (precise_chunks.h).
@@ -57,6 +62,9 @@ struct AttentionTask {
 // which attention on tiles is possible: [head_dim, cells, heads, streams] of a cache's rows.
 [[nodiscard]] bool is_cache_view(const ggml_tensor* view, const CacheTensor& cache);
 
+// REQUIRES: the plan fits the op and has been made, for more than thread_idx threads; keys and
+// values are bound, and the op's views of them are cache views; at most kGroupMax query heads share
+// a KV head.
 void run_attention(const AttentionTask& task, int thread_idx);
 
 }  // namespace slipstream::turbo

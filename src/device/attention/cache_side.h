@@ -1,8 +1,10 @@
-// CacheSide: the keys or the values of one layer, as the kernels of attention want them: where a
+// CacheSide: the keys or the values of one layer as the kernels of attention read them: where a
 // chunk's codes and scales lie, or its plain rows.
 //
-// Threads: reading is thread-safe.
+// Threads: reading is thread-safe. Errors: none.
 #pragma once
+
+#include <ggml.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -21,18 +23,17 @@ struct Chunk {
   [[nodiscard]] int n_tiles() const { return (n_tokens + kTileTokens - 1) / kTileTokens; }
 };
 
-// One side of the cache of one layer, as the kernels want it: its codes, or those of its chunks
-// that are kept in 8 bits (where the codes have 8 themselves, or the rows are plain, that is the
-// same).
+// Of the codes, or of the copies in 8 bits that some chunks have as well. Codes of 8 bits and plain
+// rows have no copies: they are read as they are, precise or not.
 struct CacheSide {
   CacheTensor* tensor;
   const CompressedCache* cache;  // null: plain f16 rows
   int head_dim;
   bool is_precise;
   int bits = 0;
-  int n_parts = 1;  // of a vector, with a scale each
+  int n_parts = 1;  // of a vector, each with a scale
   int part_channels = 0;
-  int n_digits = 1;  // of what codes are multiplied with
+  int n_digits = 1;  // of what codes are multiplied with: queries or weights
   KeyCodes key_form;
 
   CacheSide(CacheTensor* side, int dim, bool precise)
@@ -42,7 +43,7 @@ struct CacheSide {
         is_precise(precise && cache != nullptr && cache->has_precise()) {
     if (cache == nullptr) return;
     bits = is_precise ? 8 : cache->shape().bits;
-    // Copies have the parts and digits of the codes that they are of: one.
+    // Copies have as many parts and digits as the codes that they are of: one.
     n_parts = cache->shape().n_scales();
     part_channels = cache->shape().channels_per_scale();
     n_digits = cache->shape().bits == 8 ? 2 : 1;
@@ -50,15 +51,19 @@ struct CacheSide {
         KeyCodes(is_precise ? one_class(8, head_dim) : cache->layout().classes(), fit() != nullptr);
   }
 
+  // False for a chunk that has no copy.
   [[nodiscard]] bool has(std::int64_t stream, int chunk) const {
     return !is_precise || cache->precise(stream, chunk).tiles != nullptr;
   }
 
-  // What keys are coded with beside their levels; null: they are rotated.
+  // The basis that keys are coded in; null: they are rotated.
+  // REQUIRES: cache != nullptr.
   [[nodiscard]] const KeyFit* fit() const { return is_precise ? nullptr : cache->fit(); }
   [[nodiscard]] int channels_of_part(int part) const {
     return std::min(part_channels, head_dim - part * part_channels);
   }
+  // Of the chunk's first tile; the others follow.
+  // REQUIRES: cache != nullptr; has(chunk.stream, chunk.idx).
   [[nodiscard]] const std::uint8_t* codes(const Chunk& chunk) const {
     if (!is_precise) {
       return cache->codes(chunk.stream, chunk.head, std::int64_t{kChunkTiles} * chunk.idx).data();
@@ -73,6 +78,8 @@ struct CacheSide {
     const auto [tiles, idx] = cache->precise(chunk.stream, chunk.idx);
     return tiles->scales(0, chunk.head, kChunkTiles * idx).data();
   }
+  // f16 rows of one head, plain_stride() apart.
+  // REQUIRES: cache == nullptr.
   [[nodiscard]] const std::uint16_t* plain_rows(const Chunk& chunk) const {
     const std::int64_t row =
         chunk.stream * tensor->n_cells() + static_cast<std::int64_t>(chunk.idx) * kChunkTokens;
@@ -83,6 +90,16 @@ struct CacheSide {
   [[nodiscard]] std::size_t plain_stride() const {
     return tensor->row_bytes() / sizeof(std::uint16_t);
   }
+};
+
+struct CacheSides {
+  CacheSide keys;
+  CacheSide values;
+  // REQUIRES: op is a FLASH_ATTN_EXT that reads these tensors, and both are bound.
+  CacheSides(const ggml_tensor* op, CacheTensor* key_tensor, CacheTensor* value_tensor,
+             bool precise)
+      : keys(key_tensor, static_cast<int>(op->src[0]->ne[0]), precise),
+        values(value_tensor, static_cast<int>(op->src[2]->ne[0]), precise) {}
 };
 
 }  // namespace slipstream::turbo

@@ -34,9 +34,9 @@ constexpr std::size_t kSlots = kTileTokens;
 // Sixteen accumulators need a register each, and some are needed beside them.
 constexpr int kRowsAtOnce = HWY_MAX_BYTES >= 64 ? 8 : 4;
 
-// Asks memory for a line that will be read soon. It may lie behind what is mapped. One line with
-// each that is read does well; many at once wait for each other (tried, see docs/performance.md).
-HWY_INLINE void ask_for(const std::uint8_t* line) { __builtin_prefetch(line); }
+// The line will be read soon. It may lie behind what is mapped. One prefetch with each line that is
+// read does well; many at once wait for each other (tried, see docs/performance.md).
+HWY_INLINE void prefetch(const std::uint8_t* line) { __builtin_prefetch(line); }
 
 HWY_INLINE auto broadcast_quad(const void* four_bytes) {
   std::int32_t word;
@@ -49,28 +49,28 @@ HWY_INLINE auto broadcast_quad(const void* four_bytes) {
 // What is the same for every tile of a side.
 struct Expansion {
   std::size_t n_channels;
-  const std::int8_t* levels;  // 16 of them; not used at 8 bits
-  std::size_t ahead;          // to the same tile of the next chunk
+  const std::int8_t* levels;   // 16 of them; not used at 8 bits
+  std::size_t prefetch_bytes;  // distance to the same tile of the next chunk
 };
 
 // Calls store(quad, bytes) for each group of four positions of a tile: levels, with the bits `flip`
 // flipped (128 makes them level + 128).
 template <int kBits, class Store>
-HWY_INLINE void expand_tile(const Expansion& how, std::uint8_t flip,
+HWY_INLINE void expand_tile(const Expansion& expansion, std::uint8_t flip,
                             const std::uint8_t* HWY_RESTRICT codes, std::size_t slot,
                             const Store& store) {
   const Bytes db;
   const hn::Repartition<std::uint16_t, Bytes> dh;
-  const std::size_t head_dim = how.n_channels;
-  const std::size_t ahead = how.ahead;
+  const std::size_t head_dim = expansion.n_channels;
+  const std::size_t ahead = expansion.prefetch_bytes;
   auto table = hn::Zero(db);
   if constexpr (kBits != 8) {
-    const auto* levels = reinterpret_cast<const std::uint8_t*>(how.levels);
+    const auto* levels = reinterpret_cast<const std::uint8_t*>(expansion.levels);
     table = hn::Xor(hn::LoadDup128(db, levels), hn::Set(db, flip));
   }
   if constexpr (kBits == 8) {
     for (std::size_t quad = 0; quad < head_dim / 4; ++quad) {
-      if (slot == 0) ask_for(codes + quad * kGroupBytes + ahead);
+      if (slot == 0) prefetch(codes + quad * kGroupBytes + ahead);
       // A code is level + 128.
       const auto code = hn::LoadU(db, codes + quad * kGroupBytes + slot * 4);
       store(quad, hn::Xor(code, hn::Set(db, static_cast<std::uint8_t>(flip ^ 128U))));
@@ -79,8 +79,8 @@ HWY_INLINE void expand_tile(const Expansion& how, std::uint8_t flip,
     const std::uint8_t* HWY_RESTRICT high = codes + plane_bytes(2, static_cast<int>(head_dim));
     for (std::size_t start = 0; start < head_dim; start += 16) {
       if (slot == 0) {
-        ask_for(codes + start / 16 * kGroupBytes + ahead);
-        if (start % 32 == 0) ask_for(high + start / 32 * kGroupBytes + ahead);
+        prefetch(codes + start / 16 * kGroupBytes + ahead);
+        if (start % 32 == 0) prefetch(high + start / 32 * kGroupBytes + ahead);
       }
       auto low_bits = hn::BitCast(dh, hn::LoadU(db, codes + start / 16 * kGroupBytes + slot * 4));
       auto high_bits = hn::BitCast(dh, hn::LoadU(db, high + start / 32 * kGroupBytes + slot * 4));
@@ -99,7 +99,7 @@ HWY_INLINE void expand_tile(const Expansion& how, std::uint8_t flip,
     constexpr std::size_t kQuads = 8 / kBits;  // of a group
     constexpr std::uint8_t kMask = (1U << kBits) - 1U;
     for (std::size_t group = 0; group * kQuads < head_dim / 4; ++group) {
-      if (slot == 0) ask_for(codes + group * kGroupBytes + ahead);
+      if (slot == 0) prefetch(codes + group * kGroupBytes + ahead);
       auto bits = hn::BitCast(dh, hn::LoadU(db, codes + group * kGroupBytes + slot * 4));
       for (std::size_t k = 0; k < kQuads; ++k) {
         const auto code = hn::And(hn::BitCast(db, bits), hn::Set(db, kMask));
@@ -111,22 +111,22 @@ HWY_INLINE void expand_tile(const Expansion& how, std::uint8_t flip,
 }
 
 template <int kBits>
-void expand_keys_of(const Expansion& how, const std::uint8_t* HWY_RESTRICT codes,
+void expand_keys_of(const Expansion& expansion, const std::uint8_t* HWY_RESTRICT codes,
                     std::uint8_t* HWY_RESTRICT bytes) {
   for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
-    expand_tile<kBits>(how, 128, codes, slot, [&](std::size_t quad, auto values) HWY_ATTR {
+    expand_tile<kBits>(expansion, 128, codes, slot, [&](std::size_t quad, auto values) HWY_ATTR {
       hn::StoreU(values, Bytes(), bytes + quad * kGroupBytes + slot * 4);
     });
   }
 }
 
 template <int kBits>
-void expand_values_of(const Expansion& how, const std::uint8_t* HWY_RESTRICT codes,
+void expand_values_of(const Expansion& expansion, const std::uint8_t* HWY_RESTRICT codes,
                       std::size_t tile, std::int8_t* HWY_RESTRICT bytes) {
   // Four quads are the tokens of 16 channels; the chunk's other tiles come between.
   auto* HWY_RESTRICT to = reinterpret_cast<std::uint8_t*>(bytes) + tile * 4 * kGroupBytes;
   for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
-    expand_tile<kBits>(how, 0, codes, slot, [&](std::size_t quad, auto values) HWY_ATTR {
+    expand_tile<kBits>(expansion, 0, codes, slot, [&](std::size_t quad, auto values) HWY_ATTR {
       const std::size_t place = quad / 4 * 4 * kChunkTiles + quad % 4;
       hn::StoreU(values, Bytes(), to + place * kGroupBytes + slot * 4);
     });
@@ -135,37 +135,39 @@ void expand_values_of(const Expansion& how, const std::uint8_t* HWY_RESTRICT cod
 
 // Expands one class and goes on to the next.
 template <int kBits>
-HWY_INLINE void expand_class(const Expansion& how, const std::uint8_t*& codes,
+HWY_INLINE void expand_class(const Expansion& expansion, const std::uint8_t*& codes,
                              std::uint8_t*& bytes) {
-  expand_keys_of<kBits>(how, codes, bytes);
-  codes += tile_code_bytes(kBits, static_cast<int>(how.n_channels));
-  bytes += how.n_channels * kSlots;
+  expand_keys_of<kBits>(expansion, codes, bytes);
+  codes += tile_code_bytes(kBits, static_cast<int>(expansion.n_channels));
+  bytes += expansion.n_channels * kSlots;
 }
 
 void ExpandKeys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes) {
-  Expansion how{.n_channels = 0, .levels = nullptr, .ahead = kChunkTiles * form.tile_bytes};
+  Expansion expansion{
+      .n_channels = 0, .levels = nullptr, .prefetch_bytes = kChunkTiles * form.tile_bytes};
   for (const auto [bits, n_channels] : form.classes) {
-    how.n_channels = static_cast<std::size_t>(n_channels);
-    if (bits != 8) how.levels = (form.is_fitted ? fitted_table(bits) : lookup_table(bits)).data();
+    expansion.n_channels = static_cast<std::size_t>(n_channels);
+    if (bits != 8)
+      expansion.levels = (form.is_fitted ? fitted_table(bits) : lookup_table(bits)).data();
     switch (bits) {
-      case 2: expand_class<2>(how, codes, bytes); break;
-      case 3: expand_class<3>(how, codes, bytes); break;
-      case 4: expand_class<4>(how, codes, bytes); break;
-      default: expand_class<8>(how, codes, bytes); break;
+      case 2: expand_class<2>(expansion, codes, bytes); break;
+      case 3: expand_class<3>(expansion, codes, bytes); break;
+      case 4: expand_class<4>(expansion, codes, bytes); break;
+      default: expand_class<8>(expansion, codes, bytes); break;
     }
   }
 }
 
 void ExpandValues(int bits, int head_dim, const std::uint8_t* codes, int tile, std::int8_t* bytes) {
-  const Expansion how{.n_channels = static_cast<std::size_t>(head_dim),
-                      .levels = bits == 8 ? nullptr : lookup_table(bits).data(),
-                      .ahead = kChunkTiles * tile_code_bytes(bits, head_dim)};
+  const Expansion expansion{.n_channels = static_cast<std::size_t>(head_dim),
+                            .levels = bits == 8 ? nullptr : lookup_table(bits).data(),
+                            .prefetch_bytes = kChunkTiles * tile_code_bytes(bits, head_dim)};
   const auto t = static_cast<std::size_t>(tile);
   switch (bits) {
-    case 2: expand_values_of<2>(how, codes, t, bytes); break;
-    case 3: expand_values_of<3>(how, codes, t, bytes); break;
-    case 4: expand_values_of<4>(how, codes, t, bytes); break;
-    default: expand_values_of<8>(how, codes, t, bytes); break;
+    case 2: expand_values_of<2>(expansion, codes, t, bytes); break;
+    case 3: expand_values_of<3>(expansion, codes, t, bytes); break;
+    case 4: expand_values_of<4>(expansion, codes, t, bytes); break;
+    default: expand_values_of<8>(expansion, codes, t, bytes); break;
   }
 }
 
@@ -241,8 +243,8 @@ void ScanChunkKernel(const ScanChunk& work) {
         dots.keys += tile * dots.tile_bytes;
         if (is_expanded) {
           for (int line = 0; line < dots.n_channels / 4; ++line) {
-            ask_for(dots.keys + static_cast<std::size_t>(line) * kGroupBytes +
-                    kChunkTiles * key_tile);
+            prefetch(dots.keys + static_cast<std::size_t>(line) * kGroupBytes +
+                     kChunkTiles * key_tile);
           }
         }
         dots.dots += tile * kSlots;
@@ -258,15 +260,15 @@ void ScanChunkKernel(const ScanChunk& work) {
 }
 
 template <int kRows, int kBlocks>
-HWY_INLINE void mix_panel(const MixRows& work, std::size_t first_row, std::size_t first_block) {
+HWY_INLINE void weighted_sum_panel(const WeightedSumRows& work, std::size_t first_row,
+                                   std::size_t first_block) {
   const Words dw;
   const Bytes db;
   const SignedBytes di;
   constexpr std::size_t kBlockBytes = 4 * kChunkTiles * kGroupBytes;
   const std::int8_t* HWY_RESTRICT values = work.values + first_block * kBlockBytes;
   const std::uint8_t* HWY_RESTRICT weights = work.weights + first_row * kChunkTokens;
-  std::int32_t* HWY_RESTRICT mixes =
-      work.mixes + first_row * work.mix_stride + first_block * kSlots;
+  std::int32_t* HWY_RESTRICT out = work.sums + first_row * work.sum_stride + first_block * kSlots;
   for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(dw)) {
     hn::Vec<Words> sums[kRows][kBlocks];
     for (auto& row : sums) {
@@ -286,27 +288,28 @@ HWY_INLINE void mix_panel(const MixRows& work, std::size_t first_row, std::size_
     }
     for (std::size_t r = 0; r < kRows; ++r) {
       for (std::size_t b = 0; b < kBlocks; ++b) {
-        hn::StoreU(sums[r][b], dw, mixes + r * work.mix_stride + b * kSlots + slot);
+        hn::StoreU(sums[r][b], dw, out + r * work.sum_stride + b * kSlots + slot);
       }
     }
   }
 }
 
 template <int kRows>
-HWY_INLINE void mix_some_rows(const MixRows& work, std::size_t first_row) {
+HWY_INLINE void weighted_sum_some_rows(const WeightedSumRows& work, std::size_t first_row) {
   const auto n_blocks = static_cast<std::size_t>(work.n_blocks);
   std::size_t block = 0;
-  for (; block + 4 <= n_blocks; block += 4) mix_panel<kRows, 4>(work, first_row, block);
-  for (; block < n_blocks; ++block) mix_panel<kRows, 1>(work, first_row, block);
+  for (; block + 4 <= n_blocks; block += 4) weighted_sum_panel<kRows, 4>(work, first_row, block);
+  for (; block < n_blocks; ++block) weighted_sum_panel<kRows, 1>(work, first_row, block);
 }
 
-void MixRowsKernel(const MixRows& work) {
+void WeightedSumRowsKernel(const WeightedSumRows& work) {
   constexpr int kPanelRows = kRowsAtOnce / 2;
   const auto n_rows = static_cast<std::size_t>(work.n_rows);
   std::size_t row = 0;
-  for (; row + kPanelRows <= n_rows; row += kPanelRows) mix_some_rows<kPanelRows>(work, row);
-  for (; row + 2 <= n_rows; row += 2) mix_some_rows<2>(work, row);
-  if (row < n_rows) mix_some_rows<1>(work, row);
+  for (; row + kPanelRows <= n_rows; row += kPanelRows)
+    weighted_sum_some_rows<kPanelRows>(work, row);
+  for (; row + 2 <= n_rows; row += 2) weighted_sum_some_rows<2>(work, row);
+  if (row < n_rows) weighted_sum_some_rows<1>(work, row);
 }
 
 // --- between the products
@@ -358,7 +361,7 @@ HWY_INLINE V soft_cap(V x, float cap) {
 constexpr std::size_t kLanes = HWY_MAX_LANES_D(Floats);
 constexpr std::size_t kVectors = kChunkTokens / kLanes;
 
-HWY_INLINE void load_scores(const WeighChunk& work, std::size_t q,
+HWY_INLINE void load_scores(const SoftmaxChunk& work, std::size_t q,
                             hn::Vec<Floats> (&scores)[kVectors]) {
   const Floats df;
   const Words dw;
@@ -369,11 +372,11 @@ HWY_INLINE void load_scores(const WeighChunk& work, std::size_t q,
     return;
   }
   const auto n_parts = static_cast<std::size_t>(work.n_key_parts);
-  const auto digits = static_cast<std::size_t>(work.n_key_digits);
-  const auto factor = hn::Set(df, work.factor[q]);
-  for (auto& score : scores) score = hn::Set(df, work.addend[q]);
+  const auto digits = static_cast<std::size_t>(work.n_query_digits);
+  const auto query_scale = hn::Set(df, work.query_scales[q]);
+  for (auto& score : scores) score = hn::Set(df, work.centre_scores[q]);
   for (std::size_t part = 0; part < n_parts; ++part) {
-    const auto offset = hn::Set(dw, work.offset[q * n_parts + part]);
+    const auto offset = hn::Set(dw, work.offsets[q * n_parts + part]);
     const std::int32_t* HWY_RESTRICT dots =
         work.dots + part * work.dot_part_stride + q * digits * kChunkTokens;
     for (std::size_t v = 0; v < kVectors; ++v) {
@@ -383,22 +386,22 @@ HWY_INLINE void load_scores(const WeighChunk& work, std::size_t q,
         dot = hn::Add(hn::ShiftLeft<kQueryDigitShift>(dot), hn::LoadU(dw, dots + kChunkTokens + i));
       }
       const std::size_t scale_at = (i / kSlots * n_parts + part) * kSlots + i % kSlots;
-      const auto scale = hn::Mul(factor, hn::LoadU(df, work.key_scales + scale_at));
+      const auto scale = hn::Mul(query_scale, hn::LoadU(df, work.key_scales + scale_at));
       scores[v] = hn::MulAdd(hn::ConvertTo(df, hn::Add(dot, offset)), scale, scores[v]);
     }
   }
 }
 
-HWY_INLINE void store_digits(const WeighChunk& work, std::size_t q, std::size_t part,
-                             const hn::Vec<Floats> (&weights)[kVectors]) {
+HWY_INLINE void store_weights(const SoftmaxChunk& work, std::size_t q, std::size_t part,
+                              const hn::Vec<Floats> (&weights)[kVectors]) {
   const Floats df;
   const hn::RebindToUnsigned<Words> du;
   const NarrowBytes dn;
   const auto n_parts = static_cast<std::size_t>(work.n_value_parts);
-  const auto digits = static_cast<std::size_t>(work.n_value_digits);
-  const float most = digits == 2 ? kWeightMax2 : kWeightMax1;
+  const auto digits = static_cast<std::size_t>(work.n_weight_digits);
+  const float weight_max = digits == 2 ? kWeightMax2 : kWeightMax1;
   std::uint8_t* HWY_RESTRICT out =
-      work.digits + part * work.digit_part_stride + q * digits * kChunkTokens;
+      work.weights + part * work.weight_part_stride + q * digits * kChunkTokens;
   hn::Vec<Floats> scaled[kVectors];
   auto largest = hn::Zero(df);
   for (std::size_t v = 0; v < kVectors; ++v) {
@@ -408,8 +411,8 @@ HWY_INLINE void store_digits(const WeighChunk& work, std::size_t q, std::size_t 
     largest = hn::Max(largest, scaled[v]);
   }
   const float max = hn::ReduceMax(df, largest);
-  work.step[part * work.step_part_stride + q] = max * (1 / most);
-  const auto per_step = hn::Set(df, max > 0 ? most / max : 0);
+  work.weight_scales[part * work.weight_scale_part_stride + q] = max * (1 / weight_max);
+  const auto per_step = hn::Set(df, max > 0 ? weight_max / max : 0);
   const auto round = hn::Set(df, kRound);
   for (std::size_t lane = 0; lane < kSlots; lane += kLanes) {
     auto carry = hn::Zero(df);
@@ -428,7 +431,7 @@ HWY_INLINE void store_digits(const WeighChunk& work, std::size_t q, std::size_t 
   }
 }
 
-void WeighChunkKernel(const WeighChunk& work) {
+void SoftmaxChunkKernel(const SoftmaxChunk& work) {
   const Floats df;
   const auto minus_infinity = hn::Set(df, -std::numeric_limits<float>::infinity());
   const auto n_tokens = static_cast<std::size_t>(work.n_tokens);
@@ -442,7 +445,7 @@ void WeighChunkKernel(const WeighChunk& work) {
       for (auto& score : scores) score = soft_cap(score, work.softcap * kLog2E);
     }
     if (const float* HWY_RESTRICT bias = work.bias[q]; bias != nullptr) {
-      const auto slope = hn::Set(df, work.slope[q] * kLog2E);
+      const auto slope = hn::Set(df, work.slopes[q] * kLog2E);
       for (std::size_t v = 0; v < kVectors; ++v) {
         scores[v] = hn::MulAdd(slope, hn::LoadU(df, bias + v * kLanes), scores[v]);
       }
@@ -462,13 +465,13 @@ void WeighChunkKernel(const WeighChunk& work) {
       work.max[q] = chunk_max;
     }
     work.rescale[q] = rescale;
-    // Nothing seen so far, or nothing to be seen: the difference to the maximum is no number.
-    const bool nothing = chunk_max == -std::numeric_limits<float>::infinity();
-    const auto max = hn::Set(df, nothing ? 0 : work.max[q]);
+    // Where nothing is visible, the difference to the maximum is not a number.
+    const bool is_hidden = chunk_max == -std::numeric_limits<float>::infinity();
+    const auto max = hn::Set(df, is_hidden ? 0 : work.max[q]);
     for (auto& score : scores) score = exp2_of_negative(hn::Sub(score, max));
 
     for (std::size_t lane = 0; lane < kSlots; lane += kLanes) {
-      float* HWY_RESTRICT sums = work.sums + q * kSlots + lane;
+      float* HWY_RESTRICT sums = work.weight_sums + q * kSlots + lane;
       auto sum = hn::Mul(hn::LoadU(df, sums), hn::Set(df, rescale));
       for (std::size_t i = lane; i < kChunkTokens; i += kSlots) {
         sum = hn::Add(sum, scores[i / kLanes]);
@@ -481,28 +484,28 @@ void WeighChunkKernel(const WeighChunk& work) {
       }
     }
     for (std::size_t part = 0; part < static_cast<std::size_t>(work.n_value_parts); ++part) {
-      store_digits(work, q, part, scores);
+      store_weights(work, q, part, scores);
     }
   }
 }
 
-void AddMixesKernel(const AddMixes& work) {
+void AccumulateOutputKernel(const AccumulateOutput& work) {
   const Floats df;
   const Words dw;
   const auto digits = static_cast<std::size_t>(work.n_digits);
   for (std::size_t q = 0; q < static_cast<std::size_t>(work.n_queries); ++q) {
-    const std::int32_t* HWY_RESTRICT mixes = work.mixes + q * digits * work.mix_stride;
+    const std::int32_t* HWY_RESTRICT sums = work.sums + q * digits * work.sum_stride;
     float* HWY_RESTRICT output = work.output + q * work.output_stride;
-    const auto step = hn::Set(df, work.step[q]);
+    const auto scale = hn::Set(df, work.weight_scales[q]);
     const auto rescale = hn::Set(df, work.rescale[q]);
     for (std::size_t i = 0; i < static_cast<std::size_t>(work.n_channels); i += hn::Lanes(df)) {
-      auto mix = hn::LoadU(dw, mixes + i);
+      auto sum = hn::LoadU(dw, sums + i);
       if (digits == 2) {
-        mix = hn::Add(hn::ShiftLeft<kWeightDigitShift>(mix),
-                      hn::LoadU(dw, mixes + work.mix_stride + i));
+        sum = hn::Add(hn::ShiftLeft<kWeightDigitShift>(sum),
+                      hn::LoadU(dw, sums + work.sum_stride + i));
       }
       const auto before = hn::Mul(hn::LoadU(df, output + i), rescale);
-      hn::StoreU(hn::MulAdd(hn::ConvertTo(df, mix), step, before), df, output + i);
+      hn::StoreU(hn::MulAdd(hn::ConvertTo(df, sum), scale, before), df, output + i);
     }
   }
 }
@@ -526,9 +529,9 @@ void ScorePlain(const std::uint16_t* keys, std::size_t row_stride, int n_tokens,
   }
 }
 
-void AddPlain(const std::uint16_t* values, std::size_t row_stride, int n_tokens,
-              const float* HWY_RESTRICT weights, float rescale, int head_dim,
-              float* HWY_RESTRICT output) {
+void AccumulatePlain(const std::uint16_t* values, std::size_t row_stride, int n_tokens,
+                     const float* HWY_RESTRICT weights, float rescale, int head_dim,
+                     float* HWY_RESTRICT output) {
   const Floats df;
   for (std::size_t c = 0; c < static_cast<std::size_t>(head_dim); c += hn::Lanes(df)) {
     auto sum = hn::Mul(hn::LoadU(df, output + c), hn::Set(df, rescale));
@@ -551,12 +554,12 @@ HWY_EXPORT(ExpandKeys);
 HWY_EXPORT(ExpandValues);
 HWY_EXPORT(DotRowsKernel);
 HWY_EXPORT(ScanChunkKernel);
-HWY_EXPORT(MixRowsKernel);
+HWY_EXPORT(WeightedSumRowsKernel);
 HWY_EXPORT(LoadScales);
-HWY_EXPORT(WeighChunkKernel);
-HWY_EXPORT(AddMixesKernel);
+HWY_EXPORT(SoftmaxChunkKernel);
+HWY_EXPORT(AccumulateOutputKernel);
 HWY_EXPORT(ScorePlain);
-HWY_EXPORT(AddPlain);
+HWY_EXPORT(AccumulatePlain);
 
 void expand_keys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes) {
   HWY_DYNAMIC_DISPATCH(ExpandKeys)(form, codes, bytes);
@@ -567,19 +570,23 @@ void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile,
 }
 void dot_rows(const DotRows& work) { HWY_DYNAMIC_DISPATCH(DotRowsKernel)(work); }
 void scan_chunk(const ScanChunk& work) { HWY_DYNAMIC_DISPATCH(ScanChunkKernel)(work); }
-void mix_rows(const MixRows& work) { HWY_DYNAMIC_DISPATCH(MixRowsKernel)(work); }
+void weighted_sum_rows(const WeightedSumRows& work) {
+  HWY_DYNAMIC_DISPATCH(WeightedSumRowsKernel)(work);
+}
 void load_scales(const std::uint16_t* halfs, int n, float* floats) {
   HWY_DYNAMIC_DISPATCH(LoadScales)(halfs, n, floats);
 }
-void weigh_chunk(const WeighChunk& work) { HWY_DYNAMIC_DISPATCH(WeighChunkKernel)(work); }
-void add_mixes(const AddMixes& work) { HWY_DYNAMIC_DISPATCH(AddMixesKernel)(work); }
+void softmax_chunk(const SoftmaxChunk& work) { HWY_DYNAMIC_DISPATCH(SoftmaxChunkKernel)(work); }
+void accumulate_output(const AccumulateOutput& work) {
+  HWY_DYNAMIC_DISPATCH(AccumulateOutputKernel)(work);
+}
 void score_plain(const std::uint16_t* keys, std::size_t row_stride, int n_tokens,
                  const float* query, int head_dim, float* scores) {
   HWY_DYNAMIC_DISPATCH(ScorePlain)(keys, row_stride, n_tokens, query, head_dim, scores);
 }
-void add_plain(const std::uint16_t* values, std::size_t row_stride, int n_tokens,
-               const float* weights, float rescale, int head_dim, float* output) {
-  HWY_DYNAMIC_DISPATCH(AddPlain)
+void accumulate_plain(const std::uint16_t* values, std::size_t row_stride, int n_tokens,
+                      const float* weights, float rescale, int head_dim, float* output) {
+  HWY_DYNAMIC_DISPATCH(AccumulatePlain)
   (values, row_stride, n_tokens, weights, rescale, head_dim, output);
 }
 

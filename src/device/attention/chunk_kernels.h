@@ -1,16 +1,16 @@
 // The kernels of attention on codes, for a chunk: 64 tokens (four tiles) of one head.
 //
-//   codes --expand--> bytes --dot_rows--> integer scores --weigh_chunk--> integer weights
-//   codes --expand--> bytes, integer weights --mix_rows--> --add_mixes--> output
+//   codes --expand--> bytes --dot_rows--> integer scores --softmax_chunk--> integer weights
+//   codes --expand--> bytes, integer weights --weighted_sum_rows--> --accumulate_output--> output
 //
-// Products are of bytes in integers, which is exact; what is rounded is the other side: a query to
-// digits of 8 bits, weights to digits of 8 bits. One digit is as precise as codes of up to 4 bits
-// need, codes of 8 bits get two (copies in 8 bits of coarser codes: one). A digit is a row of its
-// own to dot_rows and mix_rows.
+// Products are of bytes, summed in 32-bit integers, which is exact. What is rounded is the other
+// operand: queries and weights are quantised to digits of 8 bits. Codes of up to 4 bits need one
+// digit, codes of 8 bits get two (copies in 8 bits of coarser codes: one). To dot_rows and
+// weighted_sum_rows each digit is a row.
 //
 // Each kernel runs on the best instruction set of the machine; chunk_kernels_ref.h specifies them.
 //
-// Threads: thread-safe.
+// Threads: thread-safe. Errors: none.
 #pragma once
 
 #include <cstddef>
@@ -49,13 +49,17 @@ struct KeyCodes {
 };
 
 // One tile of keys: level + 128 as unsigned bytes, [channel / 4][token][channel % 4].
+// REQUIRES: codes have form.tile_bytes bytes, bytes have 16 for each channel.
 void expand_keys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes);
 // One tile of values into its place in the chunk: level as signed bytes,
 // [channel / 16][tile][token / 4][channel % 16][token % 4].
+// REQUIRES: bits is 2, 3, 4 or 8; head_dim is a multiple of 16; bytes have room for the whole
+// chunk.
 void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile, std::int8_t* bytes);
 
 // dots[row][tile * 16 + token] = sum over `n_channels` channels of keys[tile][token] * rows[row].
-// n_channels is a multiple of 16. A row of dots has 64 numbers.
+// A row of dots has 64 numbers.
+// REQUIRES: n_channels is a multiple of 16; 0 <= n_tiles <= 4.
 struct DotRows {
   const std::uint8_t* keys;
   std::size_t tile_bytes;
@@ -68,101 +72,109 @@ struct DotRows {
 };
 void dot_rows(const DotRows& work);
 
-// Keys to dots and values to bytes, tile by tile: so that loads from memory and products alternate
+// Keys to dots and values to bytes, tile by tile, so that loads from memory and products alternate
 // closely enough to run at the same time. One DotRows for each part of a key with its own scale.
+// REQUIRES: key_bytes has room for expanded_bytes(key_dim) + kReadPast, value_bytes for
+// expanded_bytes(value_dim).
 struct ScanChunk {
   int n_tiles;
   KeyCodes key_form;
   int key_dim;
   const std::uint8_t* key_codes;  // null: keys are plain, there is nothing to do with them
   std::uint8_t* key_bytes;        // not used where codes are expanded already
-  const DotRows* parts;           // their `keys` points into key_bytes, or then into key_codes
+  const DotRows* parts;           // their `keys` point into key_bytes, or then into key_codes
   int n_parts;
-  void (*dot)(const DotRows&);
-  int value_bits;  // 0: plain
+  void (*dot)(const DotRows&);  // null: dot_rows
+  int value_bits;               // 0: plain
   int value_dim;
   const std::uint8_t* value_codes;
   std::int8_t* value_bytes;
 };
 void scan_chunk(const ScanChunk& work);
 
-// mixes[row][channel] = sum over tokens of weights[row][token] * values[token][channel], for
+// sums[row][channel] = sum over tokens of weights[row][token] * values[token][channel], for
 // 16 * n_blocks channels.
-struct MixRows {
-  const std::int8_t* values;
+// REQUIRES: 0 <= n_tiles <= 4.
+struct WeightedSumRows {
+  const std::int8_t* values;  // as expand_values() lays them out
   int n_tiles;
   int n_blocks;
   const std::uint8_t* weights;  // 64 in a row
   int n_rows;
-  std::int32_t* mixes;
-  std::size_t mix_stride;
+  std::int32_t* sums;
+  std::size_t sum_stride;
 };
-void mix_rows(const MixRows& work);
+void weighted_sum_rows(const WeightedSumRows& work);
 
-// f16 to f32
+// f16 to f32.
+// REQUIRES: n is a multiple of 16.
 void load_scales(const std::uint16_t* halfs, int n, float* floats);
 
-// From scores to the digits of weights, for each query, with the softmax so far:
-//   score  = addend + factor * sum over parts of scales * (dot + offset), digits put together
+// Online softmax: scores of a chunk to quantised weights, with each query's maximum and sum so far.
+//   score  = centre score + query scale * sum over parts of key scales * (dot + offset)
 //   score  = score * scale, soft cap if any, + slope * bias
 //   weight = exp(score - max)
-//   digits = weight * value scales, for each part of a value
-// The largest digit is that of the largest weight; what one rounding takes, the next of the same
-// slot gets (one digit only), so that the sum is kept even where every weight is less than half a
-// step.
-struct WeighChunk {
+//   digits = weight * value scales / weight scale, for each part of a value
+// A query's weight scale makes the largest weight the largest digit. With one digit, the error of
+// each rounding is carried to the next token of the same slot: so the sum is kept even where every
+// weight is less than half a step.
+// REQUIRES: n_tokens <= 64; key_scales and value_scales have 64 tokens, and those of value_scales
+// are finite, because they are multiplied with weights of 0.
+struct SoftmaxChunk {
   int n_queries;
-  int n_tokens;  // the first so many count
+  int n_tokens;  // tokens behind them get weight 0
 
   const std::int32_t* dots;  // [part][query][digit][64]; null: scores are given
   std::size_t dot_part_stride;
-  int n_key_digits;
+  int n_query_digits;
   int n_key_parts;
-  const float* key_scales;     // [tile][part][16]
-  const std::int32_t* offset;  // [query][part]
-  const float* factor;         // [query]
-  const float* addend;         // [query]
-  float* scores;               // [query][64]; become weights where values are plain
+  const float* key_scales;      // [tile][part][16]
+  const std::int32_t* offsets;  // [query][part]
+  const float* query_scales;    // [query]
+  const float* centre_scores;   // [query]
+  float* scores;                // [query][64]; become weights where values are plain
 
   const float* const* bias;  // [query] -> [64], null: nothing is masked
-  const float* slope;        // [query]
+  const float* slopes;       // [query], of ALiBi; 1 without it
   float scale;               // before the soft cap, if there is one
   float softcap;             // 0: none
 
-  float* max;      // [query], in units of log 2
-  float* sums;     // [query][16]: of the weights, slot by slot
-  float* rescale;  // [query]: what earlier sums are multiplied with
+  float* max;          // [query], in units of log 2
+  float* weight_sums;  // [query][16], slot by slot
+  float* rescale;      // [query]: what earlier sums are to be multiplied with
 
   const float* value_scales;  // [tile][part][16]; null: values are plain
-  int n_value_digits;
+  int n_weight_digits;
   int n_value_parts;
-  std::uint8_t* digits;  // [part][query][digit][64]
-  std::size_t digit_part_stride;
-  float* step;  // [part][query] of the last digit
-  std::size_t step_part_stride;
+  std::uint8_t* weights;  // [part][query][digit][64]
+  std::size_t weight_part_stride;
+  float* weight_scales;  // [part][query], of the last digit
+  std::size_t weight_scale_part_stride;
 };
-void weigh_chunk(const WeighChunk& work);
+void softmax_chunk(const SoftmaxChunk& work);
 inline constexpr float kLog2E = 1.44269504088896341F;
 
-// output[query][channel] = output * rescale[query] + step[query] * mix
-struct AddMixes {
-  const std::int32_t* mixes;  // [query][digit][mix_stride]
-  std::size_t mix_stride;
+// output[query][channel] = output * rescale[query] + weight_scales[query] * sum
+// REQUIRES: n_channels is a multiple of 16.
+struct AccumulateOutput {
+  const std::int32_t* sums;  // [query][digit][sum_stride]
+  std::size_t sum_stride;
   int n_digits;
   int n_channels;
-  const float* step;
+  const float* weight_scales;
   const float* rescale;
   int n_queries;
   float* output;  // [query][output_stride]
   std::size_t output_stride;
 };
-void add_mixes(const AddMixes& work);
+void accumulate_output(const AccumulateOutput& work);
 
 // Rows that are not compressed, f16: scores[token] = query . key, and
 // output = output * rescale + sum of weight * value.
+// REQUIRES: head_dim is a multiple of 16.
 void score_plain(const std::uint16_t* keys, std::size_t row_stride, int n_tokens,
                  const float* query, int head_dim, float* scores);
-void add_plain(const std::uint16_t* values, std::size_t row_stride, int n_tokens,
-               const float* weights, float rescale, int head_dim, float* output);
+void accumulate_plain(const std::uint16_t* values, std::size_t row_stride, int n_tokens,
+                      const float* weights, float rescale, int head_dim, float* output);
 
 }  // namespace slipstream::turbo

@@ -68,7 +68,7 @@ void dot_rows(const DotRows& work) {
   }
 }
 
-void mix_rows(const MixRows& work) {
+void weighted_sum_rows(const WeightedSumRows& work) {
   for (int row = 0; row < work.n_rows; ++row) {
     for (int channel = 0; channel < work.n_blocks * kTileTokens; ++channel) {
       std::int32_t sum = 0;
@@ -76,8 +76,8 @@ void mix_rows(const MixRows& work) {
         sum += work.weights[row * kChunkTokens + i] *
                work.values[value_place(i / kTileTokens, i % kTileTokens, channel)];
       }
-      work.mixes[static_cast<std::size_t>(row) * work.mix_stride +
-                 static_cast<std::size_t>(channel)] = sum;
+      work.sums[static_cast<std::size_t>(row) * work.sum_stride +
+                static_cast<std::size_t>(channel)] = sum;
     }
   }
 }

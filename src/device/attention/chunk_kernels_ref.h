@@ -10,6 +10,6 @@ namespace slipstream::turbo::ref {
 void expand_keys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes);
 void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile, std::int8_t* bytes);
 void dot_rows(const DotRows& work);
-void mix_rows(const MixRows& work);
+void weighted_sum_rows(const WeightedSumRows& work);
 
 }  // namespace slipstream::turbo::ref

@@ -29,7 +29,7 @@ void fill_random(std::mt19937& random, std::span<T> bytes) {
 
 class Expand : public testing::TestWithParam<std::tuple<int, int>> {};
 
-TEST_P(Expand, AsTheReferenceDoes) {
+TEST_P(Expand, MatchesTheReference) {
   const auto [bits, head_dim] = GetParam();
   std::mt19937 random(3);
   Guarded<std::uint8_t> codes(tile_code_bytes(bits, head_dim));
@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(All, Expand,
                          testing::Combine(testing::Values(2, 3, 4, 8),
                                           testing::Values(16, 64, 80, 96, 128, 192, 256)));
 
-TEST(ExpandFitted, AsTheReferenceDoes) {
+TEST(ExpandFitted, MatchesTheReference) {
   std::mt19937 random(4);
   for (const ChannelClasses& classes : all_fitted_layouts()) {
     const KeyCodes form(classes, true);
@@ -133,7 +133,7 @@ void expect_dots(const ProductCase& c, void (*kernel)(const DotRows&)) {
   }
 }
 
-void expect_mixes(const ProductCase& c, void (*kernel)(const MixRows&)) {
+void expect_weighted_sums(const ProductCase& c, void (*kernel)(const WeightedSumRows&)) {
   std::mt19937 random(static_cast<unsigned>(c.n_rows * 1000 + c.n_channels));
   Guarded<std::int8_t> values(expanded_bytes(c.n_channels));
   Guarded<std::uint8_t> weights(padded_rows(c.n_rows) * kChunkTokens);
@@ -142,87 +142,89 @@ void expect_mixes(const ProductCase& c, void (*kernel)(const MixRows&)) {
     const bool present = i % kChunkTokens < static_cast<std::size_t>(c.n_tiles * kTileTokens);
     weights.data()[i] = present ? static_cast<std::uint8_t>(random()) : std::uint8_t{0};
   }
-  Guarded<std::int32_t> mixes(padded_rows(c.n_rows) * static_cast<std::size_t>(c.n_channels));
-  std::vector<std::int32_t> expected(mixes.span().size());
-  MixRows work{.values = values.data(),
-               .n_tiles = c.n_tiles,
-               .n_blocks = c.n_channels / kTileTokens,
-               .weights = weights.data(),
-               .n_rows = c.n_rows,
-               .mixes = expected.data(),
-               .mix_stride = static_cast<std::size_t>(c.n_channels)};
-  ref::mix_rows(work);
-  work.mixes = mixes.data();
+  Guarded<std::int32_t> sums(padded_rows(c.n_rows) * static_cast<std::size_t>(c.n_channels));
+  std::vector<std::int32_t> expected(sums.span().size());
+  WeightedSumRows work{.values = values.data(),
+                       .n_tiles = c.n_tiles,
+                       .n_blocks = c.n_channels / kTileTokens,
+                       .weights = weights.data(),
+                       .n_rows = c.n_rows,
+                       .sums = expected.data(),
+                       .sum_stride = static_cast<std::size_t>(c.n_channels)};
+  ref::weighted_sum_rows(work);
+  work.sums = sums.data();
   kernel(work);
   for (std::size_t i = 0; i < static_cast<std::size_t>(c.n_rows * c.n_channels); ++i) {
-    ASSERT_EQ(mixes.data()[i], expected[i])
+    ASSERT_EQ(sums.data()[i], expected[i])
         << c.n_rows << ' ' << c.n_channels << ' ' << c.n_tiles << ": at " << i;
   }
 }
 
-TEST(ChunkKernels, ProductsAreTheReferences) {
+TEST(ChunkKernels, ProductsMatchTheReference) {
   for (const ProductCase& c : product_cases()) {
     on_every_target([&] {
       expect_dots(c, dot_rows);
-      expect_mixes(c, mix_rows);
+      expect_weighted_sums(c, weighted_sum_rows);
     });
   }
 }
 
-TEST(ChunkKernels, ProductsOnAmxAreTheReferences) {
+TEST(ChunkKernels, ProductsOnAmxMatchTheReference) {
   if (!has_amx()) GTEST_SKIP() << "this machine has no AMX";
   for (const ProductCase& c : product_cases()) {
     const int n_rows = std::min(c.n_rows, 16);
     const AmxScope tiles(
         true, {.key_rows = n_rows, .key_part_channels = c.n_channels, .value_rows = n_rows});
     expect_dots(c, amx_dot_rows);
-    expect_mixes(c, amx_mix_rows);
+    expect_weighted_sums(c, amx_weighted_sum_rows);
   }
 }
 
-// Everything that weigh_chunk() is told about one query, with nothing special.
-class Weighing {
+// The input and output of softmax_chunk() for one query, with nothing special.
+class SoftmaxInput {
  public:
-  explicit Weighing(int value_digits)
-      : scores(kChunkTokens), value_scales(kChunkTokens), digits(std::size_t{2} * kChunkTokens) {
+  explicit SoftmaxInput(int n_weight_digits)
+      : scores(kChunkTokens), value_scales(kChunkTokens), weights(std::size_t{2} * kChunkTokens) {
     std::ranges::fill(scores.span(), 0.0F);
     std::ranges::fill(value_scales.span(), 1.0F);
-    std::ranges::fill(digits.span(), std::uint8_t{77});
+    std::ranges::fill(weights.span(), std::uint8_t{77});
     work.n_queries = 1;
     work.n_tokens = kChunkTokens;
     work.scores = scores.data();
     work.bias = &bias;
-    work.slope = &slope;
+    work.slopes = &slope;
     work.scale = 1;
     work.max = &max;
-    work.sums = sums;
+    work.weight_sums = weight_sums;
     work.rescale = &rescale;
     work.value_scales = value_scales.data();
-    work.n_value_digits = value_digits;
+    work.n_weight_digits = n_weight_digits;
     work.n_value_parts = 1;
-    work.digits = digits.data();
-    work.step = &step;
+    work.weights = weights.data();
+    work.weight_scales = &weight_scale;
   }
 
-  [[nodiscard]] float sum() const { return std::accumulate(sums, sums + kTileTokens, 0.0F); }
+  [[nodiscard]] float sum() const {
+    return std::accumulate(weight_sums, weight_sums + kTileTokens, 0.0F);
+  }
   // A weight as the digits have it.
   [[nodiscard]] double weight(std::size_t token) {
-    const int whole = work.n_value_digits == 1
-                          ? digits.data()[token]
-                          : digits.data()[token] * 256 + digits.data()[kChunkTokens + token];
-    return static_cast<double>(step) * whole;
+    const int whole = work.n_weight_digits == 1
+                          ? weights.data()[token]
+                          : weights.data()[token] * 256 + weights.data()[kChunkTokens + token];
+    return static_cast<double>(weight_scale) * whole;
   }
 
   Guarded<float> scores;
   Guarded<float> value_scales;
-  Guarded<std::uint8_t> digits;
+  Guarded<std::uint8_t> weights;
   const float* bias = nullptr;
   float slope = 1;
   float max = kMinusInfinity;
-  float sums[kTileTokens] = {};
+  float weight_sums[kTileTokens] = {};
   float rescale = 77;
-  float step = 0;
-  WeighChunk work{};
+  float weight_scale = 0;
+  SoftmaxChunk work{};
 };
 
 TEST(ChunkKernels, ScoresPutDigitsAndPartsTogether) {
@@ -233,22 +235,22 @@ TEST(ChunkKernels, ScoresPutDigitsAndPartsTogether) {
     for (std::int32_t& dot : dots.span()) dot = static_cast<std::int32_t>(random() % 2000) - 1000;
     Guarded<float> scales(static_cast<std::size_t>(parts) * kChunkTokens);
     for (float& scale : scales.span()) scale = static_cast<float>(random() % 100) * 1e-6F;
-    const std::int32_t offset[] = {7, -5, 300};
-    const float factor = 0.5F;
-    const float addend = 0.25F;
+    const std::int32_t offsets[] = {7, -5, 300};
+    const float query_scale = 0.5F;
+    const float centre_score = 0.25F;
     on_every_target([&] {
-      Weighing one(2);
+      SoftmaxInput one(2);
       one.work.value_scales = nullptr;  // the weights as they are
       one.work.n_value_parts = 0;
       one.work.dots = dots.data();
       one.work.dot_part_stride = part_stride;
-      one.work.n_key_digits = digits;
+      one.work.n_query_digits = digits;
       one.work.n_key_parts = parts;
       one.work.key_scales = scales.data();
-      one.work.offset = offset;
-      one.work.factor = &factor;
-      one.work.addend = &addend;
-      weigh_chunk(one.work);
+      one.work.offsets = offsets;
+      one.work.query_scales = &query_scale;
+      one.work.centre_scores = &centre_score;
+      softmax_chunk(one.work);
       for (std::size_t i = 0; i < kChunkTokens; ++i) {
         double score = 0.25;
         for (std::size_t part = 0; part < static_cast<std::size_t>(parts); ++part) {
@@ -257,7 +259,7 @@ TEST(ChunkKernels, ScoresPutDigitsAndPartsTogether) {
           const std::size_t scale_at =
               (i / kTileTokens * static_cast<std::size_t>(parts) + part) * kTileTokens +
               i % kTileTokens;
-          score += 0.5 * static_cast<double>(scales.data()[scale_at]) * (whole + offset[part]);
+          score += 0.5 * static_cast<double>(scales.data()[scale_at]) * (whole + offsets[part]);
         }
         const double log_weight = std::log2(static_cast<double>(one.scores.data()[i]));
         EXPECT_NEAR(log_weight + static_cast<double>(one.max), score * static_cast<double>(kLog2E),
@@ -274,7 +276,7 @@ struct SoftmaxCase {
   int n_tokens;
 };
 
-TEST(ChunkKernels, SoftmaxOverTwoChunksIsTheWhole) {
+TEST(ChunkKernels, SoftmaxOverTwoChunksEqualsOneOverBoth) {
   std::mt19937 random(6);
   std::normal_distribution<float> gauss(0, 4);
   for (const SoftmaxCase& c :
@@ -301,7 +303,7 @@ TEST(ChunkKernels, SoftmaxOverTwoChunksIsTheWhole) {
     for (double& score : scores) sum += score = std::exp(score - largest);
 
     on_every_target([&] {
-      Weighing one(1);
+      SoftmaxInput one(1);
       one.work.value_scales = nullptr;
       one.work.n_value_parts = 0;
       one.work.scale = kScale;
@@ -309,12 +311,12 @@ TEST(ChunkKernels, SoftmaxOverTwoChunksIsTheWhole) {
       one.slope = kSlope;
       one.bias = c.masked ? bias.data() : nullptr;
       std::ranges::copy(std::span(input).first(kChunkTokens), one.scores.data());
-      weigh_chunk(one.work);
+      softmax_chunk(one.work);
       EXPECT_EQ(one.rescale, 0);
       std::vector<float> weights(one.scores.span().begin(), one.scores.span().end());
       one.work.n_tokens = c.n_tokens;
       std::ranges::copy(std::span(input).last(kChunkTokens), one.scores.data());
-      weigh_chunk(one.work);
+      softmax_chunk(one.work);
       for (float& weight : weights) weight *= one.rescale;
       weights.insert(weights.end(), one.scores.span().begin(), one.scores.span().end());
       EXPECT_NEAR(one.sum(), sum, 2e-6 * sum);
@@ -327,16 +329,16 @@ TEST(ChunkKernels, SoftmaxOverTwoChunksIsTheWhole) {
   }
 }
 
-TEST(ChunkKernels, SoftmaxOfNothingIsNothing) {
+TEST(ChunkKernels, SoftmaxOfAHiddenChunkAddsNothing) {
   const std::vector<float> hidden(kChunkTokens, kMinusInfinity);
   on_every_target([&] {
-    Weighing one(1);
+    SoftmaxInput one(1);
     one.bias = hidden.data();
-    weigh_chunk(one.work);
+    softmax_chunk(one.work);
     EXPECT_EQ(one.sum(), 0);
     EXPECT_EQ(one.rescale, 1);
     EXPECT_EQ(one.max, kMinusInfinity);
-    for (std::size_t i = 0; i < kChunkTokens; ++i) EXPECT_EQ(one.digits.data()[i], 0);
+    for (std::size_t i = 0; i < kChunkTokens; ++i) EXPECT_EQ(one.weights.data()[i], 0);
   });
 }
 
@@ -344,11 +346,11 @@ TEST(ChunkKernels, SoftmaxOfNothingIsNothing) {
 TEST(ChunkKernels, RoundedWeightsKeepTheirSum) {
   for (const int digits : {1, 2}) {
     on_every_target([&] {
-      Weighing one(digits);
+      SoftmaxInput one(digits);
       std::ranges::fill(one.value_scales.span(), 2.0F);
       std::ranges::fill(one.scores.span(), std::log(0.0015F));
       one.scores.data()[0] = 0;
-      weigh_chunk(one.work);
+      softmax_chunk(one.work);
       double sum = 0;
       for (std::size_t i = 0; i < kChunkTokens; ++i) sum += one.weight(i);
       EXPECT_NEAR(one.weight(0), 2, 0.02);
@@ -363,64 +365,64 @@ TEST(ChunkKernels, RoundedWeightsKeepTheirSum) {
 // Half a step carried to the largest weight does not overflow its byte.
 TEST(ChunkKernels, CarriedRoundingsDoNotOverflow) {
   on_every_target([&] {
-    Weighing one(1);
+    SoftmaxInput one(1);
     std::ranges::fill(one.scores.span(), std::log(0.499F / 254));
     for (std::size_t i = kTileTokens; i < kChunkTokens; ++i) one.scores.data()[i] = 0;
-    weigh_chunk(one.work);
+    softmax_chunk(one.work);
     for (std::size_t i = kTileTokens; i < kChunkTokens; ++i) EXPECT_NEAR(one.weight(i), 1, 0.005);
   });
 }
 
-// Nor does a rounding upwards, carried to a weight of nothing, make it less than that.
-TEST(ChunkKernels, CarriedRoundingsStayAboveNothing) {
+// A rounding upwards, carried to a weight of 0, does not make it negative.
+TEST(ChunkKernels, CarriedRoundingsDoNotBecomeNegative) {
   on_every_target([&] {
-    Weighing one(1);
+    SoftmaxInput one(1);
     std::ranges::fill(one.scores.span(), -1000.0F);
     one.scores.data()[0] = 0;
     one.scores.data()[1] = std::log(0.6F / 254);
-    weigh_chunk(one.work);
-    EXPECT_EQ(one.digits.data()[0], 254);
-    EXPECT_EQ(one.digits.data()[1], 1);
-    for (std::size_t i = 2; i < kChunkTokens; ++i) EXPECT_EQ(one.digits.data()[i], 0) << i;
+    softmax_chunk(one.work);
+    EXPECT_EQ(one.weights.data()[0], 254);
+    EXPECT_EQ(one.weights.data()[1], 1);
+    for (std::size_t i = 2; i < kChunkTokens; ++i) EXPECT_EQ(one.weights.data()[i], 0) << i;
   });
 }
 
-TEST(ChunkKernels, TokensThatAreNotThereWeighNothing) {
+TEST(ChunkKernels, TokensBehindTheEndHaveNoWeight) {
   on_every_target([&] {
-    Weighing one(2);
+    SoftmaxInput one(2);
     one.work.n_tokens = 7;
-    weigh_chunk(one.work);
+    softmax_chunk(one.work);
     EXPECT_EQ(one.sum(), 7);
     for (std::size_t i = 0; i < kChunkTokens; ++i) {
-      EXPECT_EQ(one.digits.data()[i], i < 7 ? 255 : 0);
-      EXPECT_EQ(one.digits.data()[kChunkTokens + i], i < 7 ? 255 : 0);
+      EXPECT_EQ(one.weights.data()[i], i < 7 ? 255 : 0);
+      EXPECT_EQ(one.weights.data()[kChunkTokens + i], i < 7 ? 255 : 0);
     }
   });
 }
 
-TEST(ChunkKernels, MixesAreAddedToWhatWasBefore) {
+TEST(ChunkKernels, WeightedSumsAreAddedToTheRescaledOutput) {
   for (const int digits : {1, 2}) {
     constexpr std::size_t kChannels = 80;
-    Guarded<std::int32_t> mixes(kChannels * static_cast<std::size_t>(digits));
-    std::iota(mixes.span().begin(), mixes.span().end(), -50);
-    const float step = 0.25F;
+    Guarded<std::int32_t> sums(kChannels * static_cast<std::size_t>(digits));
+    std::iota(sums.span().begin(), sums.span().end(), -50);
+    const float scale = 0.25F;
     const float rescale = 0.5F;
     on_every_target([&] {
       Guarded<float> output(kChannels);
       std::ranges::fill(output.span(), 8.0F);
-      add_mixes({.mixes = mixes.data(),
-                 .mix_stride = kChannels,
-                 .n_digits = digits,
-                 .n_channels = kChannels,
-                 .step = &step,
-                 .rescale = &rescale,
-                 .n_queries = 1,
-                 .output = output.data(),
-                 .output_stride = kChannels});
+      accumulate_output({.sums = sums.data(),
+                         .sum_stride = kChannels,
+                         .n_digits = digits,
+                         .n_channels = kChannels,
+                         .weight_scales = &scale,
+                         .rescale = &rescale,
+                         .n_queries = 1,
+                         .output = output.data(),
+                         .output_stride = kChannels});
       for (std::size_t i = 0; i < kChannels; ++i) {
-        const std::int32_t mix =
-            digits == 1 ? mixes.data()[i] : mixes.data()[i] * 256 + mixes.data()[kChannels + i];
-        EXPECT_FLOAT_EQ(output.data()[i], 4 + step * static_cast<float>(mix));
+        const std::int32_t sum =
+            digits == 1 ? sums.data()[i] : sums.data()[i] * 256 + sums.data()[kChannels + i];
+        EXPECT_FLOAT_EQ(output.data()[i], 4 + scale * static_cast<float>(sum));
       }
     });
   }
@@ -441,7 +443,7 @@ TEST(ChunkKernels, PlainRowsAreComputedInFloat) {
     score_plain(rows.data(), kStride, kTokens, query.data(), kDim, scores.data());
     Guarded<float> output(kDim);
     std::ranges::fill(output.span(), 2.0F);
-    add_plain(rows.data(), kStride, kTokens, scores.data(), 0.5F, kDim, output.data());
+    accumulate_plain(rows.data(), kStride, kTokens, scores.data(), 0.5F, kDim, output.data());
     std::vector<float> expected(kDim, 1);
     for (std::size_t token = 0; token < kTokens; ++token) {
       float score = 0;

@@ -1,7 +1,7 @@
 // Which kernels run: the best of this machine, or what GGML_TURBO_KERNELS names (avx2, avx512, amx,
 // neon), for measuring and for finding faults.
 //
-// Threads: limit_kernels() once, before the first kernel runs; the rest thread-safe.
+// Threads: limit_kernels() by one thread; the rest thread-safe.
 // Errors:  kInvalidArgument with the names.
 #pragma once
 
@@ -11,6 +11,7 @@
 
 namespace slipstream::turbo {
 
+// REQUIRES: no kernel has run yet.
 [[nodiscard]] Result<void> limit_kernels(std::string_view name);
 [[nodiscard]] bool use_amx();
 

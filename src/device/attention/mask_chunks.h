@@ -1,7 +1,7 @@
-// MaskChunks: for each row of an attention mask, which chunks of 64 cells it sees. Made once for a
-// batch and used by every layer and head.
+// MaskChunks: for each row of an attention mask, which chunks of 64 cells are visible to it. Made
+// once for a batch and used by every layer and head.
 //
-// Threads: make() by one thread, then read by all.
+// Threads: make() by one thread, then read by all. Errors: std::bad_alloc.
 #pragma once
 
 #include <ggml.h>
@@ -11,26 +11,31 @@
 
 namespace slipstream::turbo {
 
-enum class Sight : std::uint8_t { kNothing, kEverything, kSome };
+// Of the cells of a chunk to one row. kAll: the mask adds 0 to every score. kPartial: it hides some
+// of them or adds a bias.
+enum class Visibility : std::uint8_t { kNone, kAll, kPartial };
 
 class MaskChunks {
  public:
-  // mask: f16, [cells, rows, heads, streams], null: everything is seen. Keeps its memory.
+  // mask: f16, [cells, rows, heads, streams]; null: every cell is visible. Keeps its memory.
+  // REQUIRES: the mask has been computed and has at least n_cells cells and n_rows rows.
   void make(const ggml_tensor* mask, std::int64_t n_cells, std::int64_t n_rows);
 
   [[nodiscard]] int n_chunks() const { return n_chunks_; }
   [[nodiscard]] std::int64_t n_heads() const { return mask_ == nullptr ? 1 : mask_->ne[2]; }
-  // Of a row of one of the mask's heads and streams (whose number divides that of the op's).
-  [[nodiscard]] const Sight* row(std::int64_t row, std::int64_t head, std::int64_t stream) const {
-    if (mask_ == nullptr) return sights_.data();
+  // The visibility of each chunk to a row. head and stream are the op's: those of the mask repeat.
+  // REQUIRES: row < the n_rows of make().
+  [[nodiscard]] const Visibility* row(std::int64_t row, std::int64_t head,
+                                      std::int64_t stream) const {
+    if (mask_ == nullptr) return visibility_.data();
     const std::int64_t plane = stream % mask_->ne[3] * mask_->ne[2] + head % mask_->ne[2];
-    return sights_.data() + (plane * mask_->ne[1] + row) * n_chunks_;
+    return visibility_.data() + (plane * mask_->ne[1] + row) * n_chunks_;
   }
 
  private:
   const ggml_tensor* mask_ = nullptr;
   int n_chunks_ = 0;
-  std::vector<Sight> sights_;
+  std::vector<Visibility> visibility_;
 };
 
 }  // namespace slipstream::turbo

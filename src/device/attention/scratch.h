@@ -1,5 +1,4 @@
-// Scratch: memory of a thread that grows to what was asked for once and stays; aligned to cache
-// lines; its contents are not kept when it grows.
+// Scratch: rows of memory that grow to the largest size asked for and stay; aligned to cache lines.
 //
 // Threads: one owner. Errors: std::bad_alloc, after which it has what it had before.
 #pragma once
@@ -13,14 +12,19 @@ namespace slipstream::turbo {
 template <typename T>
 class Scratch {
  public:
-  T* get(std::size_t n) {
-    if (n > n_) {
+  // Rows begin `stride` elements apart. Their contents are undefined afterwards.
+  void resize(std::size_t n_rows, std::size_t stride = 1) {
+    if (const std::size_t n = n_rows * stride; n > n_) {
       const std::size_t n_bytes = (n * sizeof(T) + kLine - 1) / kLine * kLine;
       memory_.reset(static_cast<T*>(::operator new(n_bytes, kAlignment)));
       n_ = n;
     }
-    return memory_.get();
+    stride_ = stride;
   }
+  // REQUIRES: resize() has been called, with more than i rows.
+  [[nodiscard]] T* row(std::size_t i) const { return memory_.get() + i * stride_; }
+  [[nodiscard]] T* data() const { return memory_.get(); }
+  [[nodiscard]] std::size_t stride() const { return stride_; }
 
  private:
   static constexpr std::size_t kLine = 64;
@@ -30,6 +34,7 @@ class Scratch {
   };
   std::unique_ptr<T, Free> memory_;
   std::size_t n_ = 0;
+  std::size_t stride_ = 1;
 };
 
 }  // namespace slipstream::turbo

@@ -5,7 +5,7 @@
 namespace slipstream::turbo {
 namespace {
 
-// Reading and expanding a chunk costs as much as this many queries' part of it.
+// Reading and expanding a chunk costs as much as computing this many queries on it.
 constexpr std::int64_t kChunkCost = 4;
 
 }  // namespace
@@ -23,7 +23,7 @@ PlanShape plan_shape(const ggml_tensor* attention) {
 void WorkPlan::make(const ggml_tensor* mask, const PlanShape& shape, int n_threads) {
   mask_chunks_.make(mask, shape.n_cells, shape.n_rows);
   find_blocks(shape);
-  deal(shape, n_threads);
+  assign(shape, n_threads);
 }
 
 std::span<const Piece> WorkPlan::pieces_of(int thread_idx) const {
@@ -43,15 +43,15 @@ void WorkPlan::find_blocks(const PlanShape& shape) {
                   .end_chunk = 0,
                   .cost = 1};
       for (int chunk = 0; chunk < mask_chunks_.n_chunks(); ++chunk) {
-        std::int64_t n_seeing = 0;
+        std::int64_t n_visible_rows = 0;
         for (std::int64_t row = first; row < first + block.n_rows; ++row) {
-          // A mask with heads of its own is taken by its first: this is only an estimate then.
-          n_seeing += mask_chunks_.row(row, 0, stream)[chunk] == Sight::kNothing ? 0 : 1;
+          // Of a mask with several heads only the first counts: the cost is then an estimate.
+          n_visible_rows += mask_chunks_.row(row, 0, stream)[chunk] == Visibility::kNone ? 0 : 1;
         }
-        if (n_seeing == 0) continue;
+        if (n_visible_rows == 0) continue;
         block.first_chunk = std::min(block.first_chunk, chunk);
         block.end_chunk = chunk + 1;
-        block.cost += kChunkCost + n_seeing * group;
+        block.cost += kChunkCost + n_visible_rows * group;
       }
       if (mask_chunks_.n_heads() > 1 || block.end_chunk == 0) {
         block.first_chunk = 0;
@@ -62,7 +62,7 @@ void WorkPlan::find_blocks(const PlanShape& shape) {
   }
 }
 
-void WorkPlan::deal(const PlanShape& shape, int n_threads) {
+void WorkPlan::assign(const PlanShape& shape, int n_threads) {
   pieces_.resize(static_cast<std::size_t>(n_threads));
   for (std::vector<Piece>& pieces : pieces_) pieces.clear();
   splits_.clear();
@@ -73,7 +73,7 @@ void WorkPlan::deal(const PlanShape& shape, int n_threads) {
   const auto share_end = [&](int thread) { return total * (thread + 1) / n_threads; };
 
   std::int64_t start = 0;
-  const auto deal_one = [&](const Block& block, std::int64_t kv_head) {
+  const auto assign_block = [&](const Block& block, std::int64_t kv_head) {
     Piece piece{.stream = block.stream,
                 .kv_head = kv_head,
                 .first_row = block.first_row,
@@ -112,13 +112,14 @@ void WorkPlan::deal(const PlanShape& shape, int n_threads) {
     splits_.push_back(split);
   };
 
-  // Heads outside, so that the blocks of a prompt find their head's chunks in the cache.
+  // Heads are the outer loop, so that the blocks of a prompt find their head's chunks in the
+  // processor's cache.
   for (std::size_t first = 0; first < blocks_.size();) {
     std::size_t end = first;
     while (end < blocks_.size() && blocks_[end].stream == blocks_[first].stream) ++end;
     for (std::int64_t kv_head = 0; kv_head < shape.n_kv_heads; ++kv_head) {
       for (std::size_t i = first; i < end; ++i) {
-        deal_one(blocks_[i], kv_head);
+        assign_block(blocks_[i], kv_head);
         start += blocks_[i].cost;
       }
     }

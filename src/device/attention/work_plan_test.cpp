@@ -1,5 +1,5 @@
-// Whatever the mask, every row and head looks at every chunk it sees, exactly once, and no thread
-// has much more to do than another.
+// Whatever the mask, every row and head reads every chunk that is visible to it exactly once, and
+// no thread has much more to do than another.
 #include "device/attention/work_plan.h"
 
 #include <ggml-cpp.h>
@@ -18,7 +18,7 @@ namespace {
 
 struct Batch {
   PlanShape shape;
-  std::int64_t (*last_cell)(std::int64_t row, std::int64_t stream);  // cells up to it are seen
+  std::int64_t (*last_cell)(std::int64_t row, std::int64_t stream);  // cells up to it are visible
 };
 
 class Mask {
@@ -32,8 +32,8 @@ class Mask {
     auto* cells = static_cast<ggml_fp16_t*>(tensor_->data);
     for (std::int64_t i = 0; i < ggml_nelements(tensor_); ++i) {
       const std::int64_t row = i / s.n_cells % s.n_rows;
-      const bool seen = i % s.n_cells <= batch.last_cell(row, i / s.n_cells / s.n_rows);
-      cells[i] = ggml_fp32_to_fp16(seen ? 0.0F : -std::numeric_limits<float>::infinity());
+      const bool visible = i % s.n_cells <= batch.last_cell(row, i / s.n_cells / s.n_rows);
+      cells[i] = ggml_fp32_to_fp16(visible ? 0.0F : -std::numeric_limits<float>::infinity());
     }
   }
   [[nodiscard]] const ggml_tensor* tensor() const { return tensor_; }
@@ -53,31 +53,31 @@ const Batch kBatches[] = {
     // sequences of very different lengths
     {{.n_rows = 1, .n_streams = 5, .n_heads = 4, .n_kv_heads = 2, .n_cells = 8192},
      [](std::int64_t, std::int64_t stream) { return (std::int64_t{64} << stream) * 8 - 1; }},
-    // a row that sees nothing
+    // a row to which nothing is visible
     {{.n_rows = 3, .n_streams = 1, .n_heads = 2, .n_kv_heads = 2, .n_cells = 100},
      [](std::int64_t row, std::int64_t) { return row == 1 ? std::int64_t{-1} : std::int64_t{99}; }},
 };
 
-TEST(WorkPlan, CoversWhatIsSeenExactlyOnce) {
+TEST(WorkPlan, CoversWhatIsVisibleExactlyOnce) {
   for (const Batch& batch : kBatches) {
     const Mask mask(batch);
     for (const int n_threads : {1, 2, 3, 16}) {
       WorkPlan plan;
       plan.make(mask.tensor(), batch.shape, n_threads);
       // (stream, head, row, chunk) -> how often
-      std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, int>, int> looks;
+      std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, int>, int> n_reads;
       std::map<int, std::set<int>> parts;
       for (int thread = 0; thread < n_threads; ++thread) {
         for (const Piece& piece : plan.pieces_of(thread)) {
           if (piece.split >= 0) parts[piece.split].insert(piece.part);
           for (std::int64_t row = piece.first_row; row < piece.first_row + piece.n_rows; ++row) {
             for (int chunk = piece.first_chunk; chunk < piece.end_chunk; ++chunk) {
-              ++looks[{piece.stream, piece.kv_head, row, chunk}];
+              ++n_reads[{piece.stream, piece.kv_head, row, chunk}];
             }
           }
         }
       }
-      for (const auto& [place, n] : looks) EXPECT_EQ(n, 1);
+      for (const auto& [place, n] : n_reads) EXPECT_EQ(n, 1);
       for (const auto& [split, found] : parts) {
         const Split& whole = plan.splits()[static_cast<std::size_t>(split)];
         EXPECT_EQ(found.size(), static_cast<std::size_t>(whole.n_parts));
@@ -89,7 +89,7 @@ TEST(WorkPlan, CoversWhatIsSeenExactlyOnce) {
           for (std::int64_t cell = 0; cell <= batch.last_cell(row, stream); cell += kChunkTokens) {
             for (std::int64_t head = 0; head < s.n_kv_heads; ++head) {
               EXPECT_TRUE(
-                  looks.contains({stream, head, row, static_cast<int>(cell / kChunkTokens)}))
+                  n_reads.contains({stream, head, row, static_cast<int>(cell / kChunkTokens)}))
                   << "row " << row << " cell " << cell << " threads " << n_threads;
             }
           }
@@ -108,12 +108,12 @@ TEST(WorkPlan, SharesAreAlike) {
       std::int64_t total = 0;
       std::int64_t largest = 0;
       for (int thread = 0; thread < n_threads; ++thread) {
-        std::int64_t n_looks = 0;
+        std::int64_t cost = 0;
         for (const Piece& piece : plan.pieces_of(thread)) {
-          n_looks += (piece.end_chunk - piece.first_chunk) * (4 + 2 * piece.n_rows);
+          cost += (piece.end_chunk - piece.first_chunk) * (4 + 2 * piece.n_rows);
         }
-        total += n_looks;
-        largest = std::max(largest, n_looks);
+        total += cost;
+        largest = std::max(largest, cost);
       }
       EXPECT_LT(largest * n_threads, total * 13 / 10) << n_threads << " threads";
     }

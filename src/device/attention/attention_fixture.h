@@ -1,0 +1,111 @@
+// Attention: the fixture of attention's tests. It makes a cache, writes random rows into it, runs
+// the op on it, and computes the same by the textbook formula in double precision. TEST_Ps are in
+// attention_test.cpp, cases beside them and in attention_fitted_test.cpp and
+// attention_precise_test.cpp.
+//
+// Threads: one owner.
+#pragma once
+
+#include <ggml-cpp.h>
+#include <ggml.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "contract/scheme.h"
+
+namespace slipstream::turbo {
+
+struct AttentionCase {
+  const char* name;
+  const char* scheme;
+  std::int64_t head_dim = 64;
+  std::int64_t n_heads = 4;
+  std::int64_t n_kv_heads = 2;
+  std::int64_t n_queries = 1;
+  std::int64_t n_streams = 1;
+  float max_bias = 0;
+  float softcap = 0;
+  bool sinks = false;
+  bool causal = true;
+  int n_threads = 1;
+  std::int64_t n_cells = 80;
+  std::int64_t first_stream = 0;
+  // The last cells are the queries' own, written after keep_precise(); those before as a prompt of
+  // their own, or, if not kept, as a state is restored. Each stream is 70 cells shorter.
+  bool own_cells = false;
+  bool keeps_prompt = true;
+  bool is_fitted = false;  // keys have a basis of their own
+
+  [[nodiscard]] std::int64_t n_used() const { return n_cells - 8; }  // ends inside a tile
+  [[nodiscard]] std::int64_t own_cell(std::int64_t stream, std::int64_t query) const {
+    return n_used() - n_queries + query - (own_cells ? 70 * stream : 0);
+  }
+};
+
+inline void PrintTo(const AttentionCase& c, std::ostream* out) { *out << c.name; }
+inline std::string attention_case_name(const testing::TestParamInfo<AttentionCase>& test) {
+  return test.param.name;
+}
+
+class Attention : public testing::TestWithParam<AttentionCase> {
+ protected:
+  // What the cache holds after rounding: the numbers both sides compute with, row after row.
+  struct Stored {
+    std::vector<float> coded;
+    std::vector<float> precise;  // empty where there is no other copy
+  };
+
+  Attention();
+
+  void write_cache(ggml_tensor* cache);
+  void run();
+
+  [[nodiscard]] Stored stored(ggml_tensor* tensor) const;
+  // The textbook's output of one head of one query. codes_only: no copies in 8 bits are read.
+  [[nodiscard]] std::vector<double> expected(std::int64_t stream, std::int64_t query,
+                                             std::int64_t head, const Stored& keys,
+                                             const Stored& values, bool codes_only) const;
+  // What is rounded beside the cache: the query, to a step of its peak (about 3), which moves a
+  // score by `score_deviation`; and weights, to a step of the chunk's largest.
+  [[nodiscard]] double tolerance() const;
+
+  AttentionCase case_;
+  KvBufferType type_;
+  ggml_tensor* keys_ = nullptr;
+  ggml_tensor* values_ = nullptr;
+  ggml_tensor* query_ = nullptr;
+  ggml_tensor* op_ = nullptr;
+
+ private:
+  [[nodiscard]] ggml_tensor* make_cache(const char* name);
+  [[nodiscard]] ggml_tensor* view(ggml_tensor* cache);
+  void make_mask();
+  void make_op();
+  void fill(ggml_tensor* tensor);
+  void write_kept(ggml_tensor* cache, const std::vector<std::int64_t>& row_idx);
+
+  [[nodiscard]] Bits scheme_bits() const;
+  // The queries' own rows, stream after stream, or those before them.
+  [[nodiscard]] std::vector<std::int64_t> rows_of(bool own) const;
+  [[nodiscard]] std::int64_t row_of(std::int64_t stream, std::int64_t cell) const;
+  // The precise copy of a query's own chunk, the one before and the first is read, if both sides
+  // have it.
+  [[nodiscard]] bool reads_precisely(std::int64_t stream, std::int64_t query,
+                                     std::int64_t cell) const;
+  [[nodiscard]] double slope(std::int64_t head) const;
+
+  std::mt19937 random_{23};
+  ggml_context_ptr cache_context_;
+  ggml_context_ptr context_;
+  ggml_backend_buffer_ptr buffer_;
+  ggml_tensor* mask_ = nullptr;
+  ggml_tensor* sinks_ = nullptr;
+  ggml_tensor* own_cells_ = nullptr;
+};
+
+}  // namespace slipstream::turbo
