@@ -1,8 +1,8 @@
 // Mapping: sole owner of a range of mapped memory, unmapped at the end of its life.
 //
 // Threads: thread-compatible. The memory itself is as safe as what it maps.
-// Errors:  kOutOfMemory when the address space or memory does not suffice, others as of mmap(2).
-//          A mapped file that shrinks later raises SIGBUS on access: read what may shrink with
+// Errors:  kOutOfMemory when the address space or memory does not suffice, others as of mmap(2). A
+//          mapped file that shrinks later raises SIGBUS on access: read what may shrink with
 //          read_exactly() instead.
 #pragma once
 

@@ -114,7 +114,7 @@ Result<MemoryInfo> parse_meminfo(std::string_view proc_meminfo) {
   const std::optional<std::uint64_t> total = meminfo_bytes(proc_meminfo, "MemTotal:");
   const std::optional<std::uint64_t> available = meminfo_bytes(proc_meminfo, "MemAvailable:");
   if (!total || !available) {
-    return fail(Code::kUnsupported, "/proc/meminfo is not what we know");
+    return fail(Code::kUnsupported, "/proc/meminfo has an unknown format");
   }
   return MemoryInfo{.total_bytes = *total,
                     .available_bytes = *available,

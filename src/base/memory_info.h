@@ -4,9 +4,9 @@
 // Every group from ours up to the root may have a limit; what counts is the one that leaves least.
 // File pages that the kernel keeps as a cache count as available, as they do in MemAvailable.
 //
-// Threads: thread-safe. Errors: kIo, kNotFound, ... where /proc/meminfo cannot be read,
-// kUnsupported
-//          where it is not what we know. A control group that cannot be read has no limit.
+// Threads: thread-safe.
+// Errors:  kIo, kNotFound, ... where /proc/meminfo cannot be read, kUnsupported where its format is
+//          unknown. A control group that cannot be read has no limit.
 #pragma once
 
 #include <algorithm>

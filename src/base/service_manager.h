@@ -3,7 +3,7 @@
 //
 // The protocol is one datagram; linking libsystemd for it would make every installation need it.
 //
-// Threads: thread-safe. Errors: none; who is not told notices.
+// Threads: thread-safe. Errors: none; a manager that is not told notices.
 #pragma once
 
 #include <string_view>

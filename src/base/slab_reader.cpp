@@ -52,7 +52,7 @@ Result<DataFile> open_data_file(const std::string& path, ReadWay way) {
   }
   struct stat status{};
   if (::fstat(file.fd.get(), &status) != 0)
-    return fail_errno(errno, "cannot ask the size of " + path);
+    return fail_errno(errno, "cannot get the size of " + path);
   file.n_bytes = static_cast<std::uint64_t>(status.st_size);
   return file;
 }
@@ -93,7 +93,7 @@ SlabReader::SlabReader(ReadWay way) : way_(way) {
   }
 }
 
-// How reads end interests nobody any more, but the kernel must not write into freed memory.
+// The results are no longer needed, but wait: the kernel may still write to the memory.
 SlabReader::~SlabReader() {
   io_uring_cqe* entry = nullptr;
   while (ring_ && ring_->n_under_way > 0) {
@@ -266,10 +266,8 @@ void SlabReader::reap() {
 }
 
 void SlabReader::give_up(int error) {
-  end_ = format_text(
-      "the kernel does not read on (io_uring: {}): start again, with io=pread if it "
-      "happens again",
-      std::strerror(error));
+  end_ = format_text("io_uring has stopped ({}): start again, with io=pread if it happens again",
+                     std::strerror(error));
   for (Batch& batch : batches_) {
     if (batch.n_open == 0) continue;
     batch.n_open = 0;

@@ -5,9 +5,10 @@
 // the disk writes whole blocks, so a piece that does not start and end with a block is read with
 // what lies around it: the caller gives memory with room for that (see FilePiece).
 //
-// Threads: thread-compatible. Errors: kIo with the file's name; a file that ends too early is kIo.
-// When the kernel refuses to go on with its queue, all reads are kIo from then on: those under way
-// may still be written to memory, so that it must not be read into in another way.
+// Threads: thread-compatible.
+// Errors:  kIo with the file's name; a file that ends too early is kIo. When the kernel refuses to
+//          go on with its queue, all reads are kIo from then on: those under way may still be
+//          written to memory, so that it must not be read into in another way.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
-// A child process that is given a text, gives one back, and tells on standard error how far it is.
+// A child process that is given a text, returns one, and reports progress on standard error.
 // It dies with its parent, and a parent that is told to stop (SIGINT, SIGTERM) ends it first.
 //
 // Written by hand on posix_spawn(3): Boost.Process 2 has become a library of its own, which nothing
-// else here needs, and would leave the signals to us all the same.
+// else here needs, and would still leave the signals to us.
 //
 // Threads: one call at a time, by the thread that handles signals.
 // Errors:  kIo where it cannot be started or read, kCancelled after a signal. How it ended is no

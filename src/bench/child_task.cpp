@@ -32,9 +32,9 @@ bool take_progress(std::string_view line, const OnProgress& on_progress) {
 // What is known of a child that gave no result.
 std::string why_it_died(const ChildEnd& end) {
   std::string why = end.signal == 0 ? format_text("its process ended with status {}", end.status)
-                                    : format_text("its process was ended by signal {} ({})",
+                                    : format_text("its process was killed by signal {} ({})",
                                                   end.signal, strsignal(end.signal));
-  if (end.signal == SIGKILL) why += "; maybe memory did not suffice: try a smaller --depth";
+  if (end.signal == SIGKILL) why += "; memory may have run out: try a smaller --depth";
   return end.complaint.empty() ? why : format_text("{}: {}", why, end.complaint);
 }
 

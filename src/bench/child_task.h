@@ -2,7 +2,7 @@
 // and because what dies there is an error here.
 //
 // The child reads its task, JSON, from standard input; writes {"result": ...} or {"error": "..."}
-// to standard output; and tells on standard error how far it is: "progress 0.25".
+// to standard output; and reports progress on standard error: "progress 0.25".
 //
 // Threads: as of child.h. Errors: as of it; kUnsupported with what the child said, or how it died.
 #pragma once

@@ -65,8 +65,7 @@ Result<InformedWish> inform(const std::filesystem::path& model, const KvWish& wi
   if (broken && !wish.is_forced) {
     return fail(
         Code::kInvalidArgument,
-        format_text("{}: say --kv auto for the best that fits, or --kv-force to use {} all the "
-                    "same",
+        format_text("{}: use --kv auto for the best that fits, or --kv-force to use {} anyway",
                     *broken, wish.scheme));
   }
   return informed;

@@ -1,9 +1,10 @@
 // Which KV scheme and context a model is loaded with, and which of its experts stay in the file:
 // what was asked for, or what fits.
 //
-// Threads: thread-safe. Errors: kNotFound when a turbo... scheme or streamed experts are asked for
-// and the plugin is not there; kOutOfMemory with what would fit; kInvalidArgument when experts are
-// to be streamed of a model that has none, and for a scheme that calibration found broken.
+// Threads: thread-safe.
+// Errors:  kNotFound when a turbo... scheme or streamed experts are asked for and the plugin is not
+//          there; kOutOfMemory with what would fit; kInvalidArgument when experts are to be
+//          streamed of a model that has none, and for a scheme that calibration found broken.
 #pragma once
 
 #include <filesystem>

@@ -2,8 +2,9 @@
 //
 //   $XDG_DATA_HOME/slipstream/calibration/FINGERPRINT.json and .keys, else in ~/.local/share
 //
-// Threads: thread-safe. Errors: find_kv_profile(): none; what cannot be used is a warning in the
-//          log that says what to do.
+// Threads: thread-safe.
+// Errors:  find_kv_profile(): none; what cannot be used is a warning in the log that says what to
+//          do.
 #pragma once
 
 #include <filesystem>

@@ -47,7 +47,7 @@ constexpr const char* kFooter =
     "  slipstream pull org/repo:Q4_K_M a model of huggingface.co; from then on org/repo:Q4_K_M is "
     "a MODEL\n"
     "  slipstream eval MODEL.gguf --kv turbo4,q4_0   how close to f16?\n"
-    "  slipstream calibrate MODEL.gguf the smallest KV scheme it bears; evidence for --kv auto\n";
+    "  slipstream calibrate MODEL.gguf the smallest KV scheme it tolerates, for --kv auto\n";
 
 CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   CLI::App* run = app.add_subcommand(
@@ -65,7 +65,7 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
                   "Temperature; 0 always takes the most probable token")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  run->add_option("--seed", options.seed, "For the same text again");
+  run->add_option("--seed", options.seed, "A seed, to get the same text again");
   add_expert_options(*run, options.experts);
   add_disk_options(*run, options.kv_disk, options.kv_disk_bytes);
   return run;
@@ -78,11 +78,11 @@ CLI::App* add_pull(CLI::App& app, slipstream::pull::Options& options) {
                    "org/repo, or org/repo:quant; without a quant Q4_K_M, else Q8_0, else the first")
       ->required()
       ->type_name("ORG/REPO[:QUANT]");
-  pull->add_option("--connections", options.n_connections, "Parts that are downloaded at a time")
+  pull->add_option("--connections", options.n_connections, "Parts to download at the same time")
       ->check(CLI::Range(1, 32))
       ->capture_default_str();
   pull->add_option("--retries", options.n_retries,
-                   "How often a part is tried again that gives nothing, before pull gives up")
+                   "How often to retry a part that makes no progress")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
   return pull;
@@ -90,7 +90,7 @@ CLI::App* add_pull(CLI::App& app, slipstream::pull::Options& options) {
 
 CLI::App* add_list(CLI::App& app, slipstream::list::Options& options) {
   CLI::App* list = app.add_subcommand("list", "Show the models that are installed");
-  list->add_flag("--paths", options.shows_paths, "Where each one is, instead of its files");
+  list->add_flag("--paths", options.shows_paths, "Show where each one is instead of its files");
   return list;
 }
 
@@ -105,14 +105,15 @@ CLI::App* add_rm(CLI::App& app, slipstream::rm::Options& options) {
 
 CLI::App* add_show(CLI::App& app, slipstream::show::Options& options) {
   CLI::App* show = app.add_subcommand(
-      "show", "Say what a model is, and at which context and KV scheme it fits into memory");
+      "show", "Describe a model, and say which contexts fit into memory with which KV scheme");
   add_model_argument(*show, options.model)->required();
-  show->add_flag("--template", options.shows_template_only, "Print its chat template, whole");
+  show->add_flag("--template", options.shows_template_only,
+                 "Print its chat template and nothing else");
   return show;
 }
 
 CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
-  CLI::App* serve = app.add_subcommand("serve", "Answer OpenAI's API with a model, until stopped");
+  CLI::App* serve = app.add_subcommand("serve", "Serve an OpenAI-compatible API");
   serve
       ->add_option("MODEL", options.model,
                    "A GGUF file, or org/repo:quant of one that is installed: loaded at once, and "
@@ -120,9 +121,8 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->type_name("MODEL");
   serve->add_option("--name", options.name, "What clients call MODEL (default: the file's name)");
   serve
-      ->add_option(
-          "--model", options.models,
-          "One more, that is loaded when a client asks for it; may be given more than once")
+      ->add_option("--model", options.models,
+                   "Another model, loaded when a client asks for it; may be given more than once")
       ->type_name("NAME=PATH");
   serve
       ->add_option("--pin", options.pinned,
@@ -132,10 +132,9 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
                   "Clients may use every model that is installed, and search the hub and pull from "
                   "it, as the web app does");
   serve
-      ->add_option(
-          "--memory", options.memory_bytes_max,
-          "What all models together may take, such as 12GiB; idle ones make room (default: "
-          "what is available at the start)")
+      ->add_option("--memory", options.memory_bytes_max,
+                   "Memory for all models together, such as 12GiB; idle ones are unloaded to make "
+                   "room (default: what is available at the start)")
       ->transform(CLI::AsSizeValue(false));
   serve
       ->add_option("--idle-timeout", options.idle_seconds_max,
@@ -147,10 +146,9 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->add_option("--host", options.host,
                    "The address to listen on; 0.0.0.0 lets other machines in")
       ->capture_default_str();
-  serve->add_option("--port", options.port, "The port; 0 takes one that is free")
-      ->capture_default_str();
+  serve->add_option("--port", options.port, "The port; 0 takes a free one")->capture_default_str();
   add_model_options(*serve, options.kv, options.n_context, options.n_threads);
-  serve->add_option("--parallel", options.n_parallel, "Requests that are computed at a time")
+  serve->add_option("--parallel", options.n_parallel, "Requests that are computed at the same time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   serve
@@ -159,33 +157,32 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   serve
-      ->add_option("--threads-http", options.n_http_threads,
-                   "Threads that read requests: JSON, templates, schemas, tokens; as many as "
-                   "--queue wait for them, one more is refused with 503 (0: half as many as cores, "
-                   "at least 2)")
+      ->add_option(
+          "--threads-http", options.n_http_threads,
+          "Threads that read requests: JSON, templates, schemas, tokens; up to --queue requests "
+          "wait for them, one more is refused with 503 (0: half as many as cores, at least 2)")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
   serve
-      ->add_option(
-          "--embeddings", options.n_embedding_tokens_max,
-          "Answer /v1/embeddings too, for texts of up to this many tokens; takes memory for "
-          "as many beside the KV cache (default: no embeddings)")
+      ->add_option("--embeddings", options.n_embedding_tokens_max,
+                   "Serve /v1/embeddings too, for texts of up to this many tokens; needs memory "
+                   "for them beside the KV cache (default: no embeddings)")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("TOKENS");
   serve
       ->add_option("--api-key", options.api_keys,
-                   "Only who has one of these keys may ask; may be given more than once")
+                   "A key that clients need; may be given more than once")
       ->envname("SLIPSTREAM_API_KEY");
   serve
       ->add_option("--keys", options.keys_file,
-                   "A file of keys, each with a name, a priority, and how many requests at a time "
-                   "and tokens per minute it may have; read again on SIGHUP")
+                   "A file of keys, each with a name, a priority, and limits on requests at a time "
+                   "and tokens per minute; read again on SIGHUP")
       ->type_name("FILE");
   serve
-      ->add_option("--allow-host", options.hosts,
-                   "A name under which this server is reached, for requests' Host; * for all "
-                   "(default: localhost; the machine's name and addresses, if others can reach "
-                   "it; all, if they need a key)")
+      ->add_option(
+          "--allow-host", options.hosts,
+          "A host name that requests may use for this server; * for all (default: localhost; the "
+          "machine's name and addresses, if others can reach it; all, if they need a key)")
       ->type_name("NAME");
   serve
       ->add_option("--cors-origin", options.origins,
@@ -201,18 +198,17 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->capture_default_str();
   serve
       ->add_flag("--supervise", options.supervises,
-                 "Serve in a process of its own, which is started again when it crashes; clients "
-                 "wait meanwhile")
+                 "Serve in a child process and restart it when it crashes; clients wait meanwhile")
       ->envname("SLIPSTREAM_SUPERVISE");
   return serve;
 }
 
 CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
                     slipstream::bench::ServerLoadOptions& load) {
-  CLI::App* bench = app.add_subcommand("bench",
-                                       "Measure the speed of KV schemes by depth and concurrency, "
-                                       "against stock llama.cpp in the same "
-                                       "run; goes on where it was interrupted");
+  CLI::App* bench =
+      app.add_subcommand("bench",
+                         "Measure the speed of KV schemes by depth and concurrency, against stock "
+                         "llama.cpp in the same run; continues where it was interrupted");
   CLI::Option* model = add_model_argument(*bench, options.model);
   bench
       ->add_option("--kv", options.kv,
@@ -222,14 +218,16 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
       ->capture_default_str();
   bench
       ->add_option("--depth", options.depths,
-                   "Tokens in the cache before those that count, such as 0,1k,8k,32k")
+                   "Tokens that are in the cache before timing begins, such as 0,1k,8k,32k")
       ->delimiter(',')
       ->capture_default_str();
   bench->add_option("--concurrency", options.n_sequences, "Sequences that decode together")
       ->delimiter(',')
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  bench->add_option("--repeats", options.n_repeats, "Of every cell, in turns; the median counts")
+  bench
+      ->add_option("--repeats", options.n_repeats,
+                   "Repeats of every cell, in turns; the median counts")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   bench->add_option("-t,--threads", options.n_threads, "Threads (0: one per core)")
@@ -241,7 +239,7 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
   bench->add_option("-n,--tokens", options.n_tokens, "Tokens that each sequence decodes")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  bench->add_option("--text", options.text, "What the tokens are taken from (default: built in)")
+  bench->add_option("--text", options.text, "A text to take the tokens from (default: built in)")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
   bench->add_option("--out", options.directory, "Where reports go (default: bench-MODEL)")
@@ -249,7 +247,7 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
   CLI::Option* server =
       bench
           ->add_option("--server", load.url,
-                       "Measure this server instead, any that speaks OpenAI's API: latencies under "
+                       "Measure this server instead, any with OpenAI's API: latencies with "
                        "--concurrency clients, such as http://127.0.0.1:8080")
           ->type_name("URL")
           ->excludes(model);
@@ -298,7 +296,7 @@ int run(int argc, char** argv) {
 
   slipstream::doctor::Options doctor_options;
   CLI::App* doctor = app.add_subcommand(
-      "doctor", "Say what this machine has for running models, and what to do about what it lacks");
+      "doctor", "Check what this machine has for running models, and say how to improve it");
   doctor
       ->add_option("model", doctor_options.model,
                    "A GGUF file, or org/repo:quant: what it needs here, and how fast it can be "

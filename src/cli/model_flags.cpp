@@ -13,12 +13,12 @@ CLI::Option* add_model_argument(CLI::App& command, std::string& model) {
 void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_threads) {
   command
       .add_option("--kv", kv.scheme,
-                  "How the KV cache is kept: turbo8v4, turbo8, turbo4, turbo3, f16, q8_0, q4_0, or "
-                  "auto, which takes what calibrate chose, or else what fits in memory")
+                  "How the KV cache is stored: turbo8v4, turbo8, turbo4, turbo3, f16, q8_0, q4_0, "
+                  "or auto, which takes what calibrate chose, or else what fits in memory")
       ->capture_default_str();
   command
       .add_option("--kv-profile", kv.profile,
-                  "What calibrate found out about the model (default: where it writes that)")
+                  "A profile of calibrate (default: the one that it wrote for the model)")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
   command.add_flag("--kv-force", kv.is_forced, "Use --kv even if calibrate found it broken");
@@ -33,10 +33,10 @@ void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_thr
 }
 
 void add_expert_options(CLI::App& command, ExpertWish& experts) {
-  CLI::Option* streams = command.add_flag("--stream-experts", experts.streams,
-                                          "Leave the experts of a mixture-of-experts model in its "
-                                          "file, if they do not fit into memory, "
-                                          "and read those that are used");
+  CLI::Option* streams =
+      command.add_flag("--stream-experts", experts.streams,
+                       "Leave the experts of a mixture-of-experts model in its file, if they do "
+                       "not fit into memory, and read those in use");
   command
       .add_option("--expert-cache", experts.cache_bytes,
                   "Memory for the experts in use, such as 6GiB (default: what is left)")
@@ -48,12 +48,11 @@ void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv
   CLI::Option* disk =
       command
           .add_option("--kv-disk", kv_disk,
-                      "Keep what was computed of prompts in this directory, and do not compute it "
-                      "again the next time")
+                      "Keep computed prompts in this directory, and reuse them the next time")
           ->type_name("DIR");
   command
       .add_option("--kv-disk-bytes", kv_disk_bytes,
-                  "What --kv-disk may take, such as 20GiB; what was used longest ago goes first")
+                  "The limit of --kv-disk, such as 20GiB; the least recently used is removed first")
       ->transform(CLI::AsSizeValue(false))
       ->needs(disk)
       ->default_str("8GiB");

@@ -33,7 +33,7 @@ Result<std::string> hash_file(const std::filesystem::path& path, ContentHash::Ki
   if (!fd) return std::unexpected(fd.error());
   struct stat status{};
   if (::fstat(fd->get(), &status) != 0) {
-    return fail_errno(errno, format_text("cannot look at {}", path.string()));
+    return fail_errno(errno, format_text("cannot access {}", path.string()));
   }
   const auto n_bytes = static_cast<std::uint64_t>(status.st_size);
   const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());

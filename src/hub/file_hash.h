@@ -1,8 +1,8 @@
 // The hash of a file's content, as the hub names it (listing.h). OpenSSL computes it: it uses the
 // CPU's SHA instructions, and a model has gigabytes.
 //
-// Threads: thread-safe. Errors: as of reading the file; kUnsupported where OpenSSL has no such
-// hash; kCancelled.
+// Threads: thread-safe.
+// Errors:  as of reading the file; kUnsupported where OpenSSL has no such hash; kCancelled.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 // images (mmproj), importance matrices (imatrix). A variant is one of those models with all its
 // parts, whose name is the quant in its file name.
 //
-// Threads: immutable. Errors: kNotFound with the quants there are; kCorrupt where parts are
-// missing.
+// Threads: immutable.
+// Errors:  kNotFound with the quants there are; kCorrupt where parts are missing.
 #pragma once
 
 #include <cstddef>

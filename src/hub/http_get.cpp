@@ -3,7 +3,10 @@
 #include <curl/curl.h>
 
 #include <array>
+#include <memory>
 #include <mutex>
+#include <new>
+#include <ranges>
 
 #include "base/check.h"
 #include "base/format.h"
@@ -23,6 +26,10 @@ void start_curl() {
     SLIP_CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK, "libcurl does not start");
   });
 }
+
+struct FreeText {
+  void operator()(char* text) const { curl_free(text); }
+};
 
 struct FreeList {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
@@ -71,20 +78,6 @@ bool is_temporary(CURLcode code) {
 bool is_unreachable(CURLcode code) {
   return code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_COULDNT_RESOLVE_HOST ||
          code == CURLE_COULDNT_CONNECT;
-}
-
-std::string escape_but(std::string_view text, std::string_view plain) {
-  std::string escaped;
-  for (const char c : text) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || plain.contains(c);
-    if (is_plain) {
-      escaped += c;
-    } else {
-      escaped += format_text("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return escaped;
 }
 
 }  // namespace
@@ -163,8 +156,23 @@ HttpAnswer HttpConnection::get(const HttpRequest& request, const Taker& taker,
   return answer;
 }
 
-std::string escape_path(std::string_view path) { return escape_but(path, "-._~/"); }
-std::string escape_query(std::string_view value) { return escape_but(value, "-._~"); }
+std::string escape_path(std::string_view path) {
+  std::string escaped;
+  for (const auto part : std::views::split(path, '/')) {
+    if (part.begin() != path.begin()) escaped += '/';
+    escaped += escape_query(std::string_view(part));
+  }
+  return escaped;
+}
+
+std::string escape_query(std::string_view value) {
+  if (value.empty()) return "";  // a length of 0 would ask libcurl to look for the end
+  // The handle is not used since libcurl 7.82.
+  const std::unique_ptr<char, FreeText> escaped(
+      curl_easy_escape(nullptr, value.data(), static_cast<int>(value.size())));
+  if (!escaped) throw std::bad_alloc();
+  return escaped.get();
+}
 
 std::string host_of(std::string_view url) {
   const std::size_t scheme = url.find("://");

@@ -2,8 +2,8 @@
 // kept in between. Redirects are followed; the token goes to the host it is meant for and to no
 // other, and https is not left for http. The environment's proxies are used (https_proxy, ...).
 //
-// Threads: thread-compatible; one for each thread. Errors: none; an answer says what came of it
-// (http_verdict.h judges it).
+// Threads: thread-compatible; one for each thread.
+// Errors:  none; an answer says what came of it (http_verdict.h judges it).
 #pragma once
 
 #include <atomic>

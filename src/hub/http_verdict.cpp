@@ -17,7 +17,7 @@ Error access_error(const HttpAnswer& answer, const Subject& subject) {
             format_text("{} is gated: accept its licence at {}, then set HF_TOKEN to a token of "
                         "that account{}",
                         subject.repo_id, subject.page,
-                        subject.has_token ? " (the one that is set was not enough)" : "")};
+                        subject.has_token ? " (the token that is set was not enough)" : "")};
   }
   if (subject.has_token) {
     return {Code::kPermission,
@@ -26,8 +26,8 @@ Error access_error(const HttpAnswer& answer, const Subject& subject) {
                         subject.repo_id, answer.status, subject.page)};
   }
   return {Code::kPermission,
-          format_text("there is no {} for everybody ({}): check the name; if it is private or "
-                      "gated, accept its licence at {} and set HF_TOKEN",
+          format_text("{} does not exist or is not public ({}): check the name; if it is private "
+                      "or gated, accept its licence at {} and set HF_TOKEN",
                       subject.repo_id, answer.status, subject.page)};
 }
 
@@ -84,20 +84,19 @@ Verdict judge(const HttpAnswer& answer, const Subject& subject) {
     const std::chrono::seconds wait = answer.retry_after.value_or(std::chrono::seconds(0));
     if (wait > kWaitMax) {
       return {.error = Error{Code::kOverloaded,
-                             format_text("{} is busy ({}) and asks to be left alone for {} s: run "
-                                         "the same command then",
+                             format_text("{} is busy ({}): run the same command again in {} s",
                                          host, status, wait.count())}};
     }
     return {.error = Error{Code::kOverloaded,
                            format_text("{} is busy or out of order ({}): run the same command "
-                                       "again later, it goes on where it stopped",
+                                       "again later, it resumes where it stopped",
                                        host, status)},
             .is_worth_retrying = true,
             .wait_min = wait};
   }
-  return {.error = Error{Code::kIo, format_text("{} answers with status {}, which is no answer to "
-                                                "a download: is HF_ENDPOINT right?",
-                                                host, status)}};
+  return {.error = Error{Code::kIo,
+                         format_text("{} answered a download with status {}: is HF_ENDPOINT right?",
+                                     host, status)}};
 }
 
 std::optional<Error> check_range(const HttpAnswer& answer, const HttpRequest::Range& asked,
@@ -105,20 +104,17 @@ std::optional<Error> check_range(const HttpAnswer& answer, const HttpRequest::Ra
   const std::string host = host_of(answer.url);
   if (answer.status == 206) {
     if (is_right_range(answer.content_range, asked, n_bytes)) return std::nullopt;
-    return Error{
-        Code::kCorrupt,
-        format_text("{} sent '{}' when asked for bytes {}-{} of {}: nothing of it is kept; "
-                    "a proxy in between may be broken",
-                    host, answer.content_range, asked.begin, asked.end - 1, n_bytes)};
+    return Error{Code::kCorrupt,
+                 format_text("{} sent '{}' when asked for bytes {}-{} of {}: it was discarded; a "
+                             "proxy in between may be broken",
+                             host, answer.content_range, asked.begin, asked.end - 1, n_bytes)};
   }
   // Without ranges the whole file is right only where all of it was wanted.
   const bool is_whole = asked.begin == 0 && asked.end == n_bytes;
   if (is_whole && answer.content_bytes.value_or(n_bytes) == n_bytes) return std::nullopt;
-  return Error{
-      Code::kCorrupt,
-      format_text("{} sends the whole file when asked for bytes {}-{} of {}: nothing of it "
-                  "is kept; a proxy in between may be broken",
-                  host, asked.begin, asked.end - 1, n_bytes)};
+  return Error{Code::kCorrupt, format_text("{} sends the whole file when asked for bytes {}-{} of "
+                                           "{}: it was discarded; a proxy in between may be broken",
+                                           host, asked.begin, asked.end - 1, n_bytes)};
 }
 
 std::chrono::milliseconds backoff(int n_failures) {

@@ -1,7 +1,8 @@
 // What an answer of the hub means: good, worth another try, or an error that says what to do.
 //
-// Threads: immutable. Errors: kPermission (401, 403), kNotFound (404), kOverloaded (429, 5xx, no
-// connection, when tries are used up), kCorrupt (bytes that were not asked for), kIo (the rest).
+// Threads: immutable.
+// Errors:  kPermission (401, 403), kNotFound (404), kOverloaded (429, 5xx, no connection, when
+//          tries are used up), kCorrupt (bytes that were not asked for), kIo (the rest).
 #pragma once
 
 #include <chrono>

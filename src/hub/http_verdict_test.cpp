@@ -76,7 +76,16 @@ TEST(HttpVerdict, WaitsDoubleUpToHalfAMinute) {
 
 TEST(HttpVerdict, PathsAreEscaped) {
   EXPECT_EQ(escape_path("a b/c#d?e%.gguf"), "a%20b/c%23d%3Fe%25.gguf");
+  EXPECT_EQ(escape_path("/-._~//\xC3\xA9/"), "/-._~//%C3%A9/");
+  EXPECT_EQ(escape_path(""), "");
   EXPECT_EQ(host_of("http://127.0.0.1:80/x"), "http://127.0.0.1:80");
+}
+
+TEST(HttpVerdict, ValuesOfAQueryAreEscapedWithTheirSlashes) {
+  EXPECT_EQ(escape_query("org/a b&c=d+e"), "org%2Fa%20b%26c%3Dd%2Be");
+  EXPECT_EQ(escape_query("Az09-._~"), "Az09-._~");
+  EXPECT_EQ(escape_query(std::string_view("a\0b", 3)), "a%00b");
+  EXPECT_EQ(escape_query(std::string_view("abc").substr(0, 0)), "");
 }
 
 }  // namespace

@@ -4,8 +4,9 @@
 // Answers are the hub's word: listing.h and search_results.h check what becomes of them. A question
 // that fails for a while is asked again.
 //
-// Threads: thread-compatible. Errors: as of http_verdict.h; kCorrupt for an answer that is none;
-// kCancelled; kInvalidArgument where HF_HUB_OFFLINE forbids to ask.
+// Threads: thread-compatible.
+// Errors:  as of http_verdict.h; kCorrupt for an answer that is not JSON; kCancelled;
+//          kInvalidArgument where HF_HUB_OFFLINE forbids to ask.
 #pragma once
 
 #include <atomic>

@@ -132,7 +132,7 @@ Result<InstalledModel> find_installed(const fs::path& cache, const ModelName& na
   if (!choice) {
     std::string there;
     for (const InstalledModel& model : models) there += " " + model.name.quant;
-    return not_installed(format_text(" (of this model are:{})", there));
+    return not_installed(format_text(" (installed are:{})", there));
   }
   return models[owners[variants[choice->variant_idx].parts.front()]];
 }

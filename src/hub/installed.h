@@ -3,8 +3,9 @@
 // A model is installed when a snapshot of its repository has links to all its parts and their blobs
 // are there. Of several snapshots with the same file the one of refs/main counts, then the newest.
 //
-// Threads: thread-safe; the file system is the state. Errors: kNotFound with what to do; as of the
-// system calls where the cache cannot be read. A cache that does not exist is empty.
+// Threads: thread-safe; the file system is the state.
+// Errors:  kNotFound with what to do; as of the system calls where the cache cannot be read. A
+//          cache that does not exist is empty.
 #pragma once
 
 #include <chrono>

@@ -73,7 +73,7 @@ TEST_F(Installed, WhatIsNotThereNamesThePull) {
             "a/b:Q8_0 is not installed: slipstream pull a/b:Q8_0");
   install("M-Q8_0.gguf", 'a');
   EXPECT_EQ(find_installed(cache_.path(), TestCache::name("a/b:Q2_K")).error().message,
-            "a/b:Q2_K is not installed (of this model are: Q8_0): slipstream pull a/b:Q2_K");
+            "a/b:Q2_K is not installed (installed are: Q8_0): slipstream pull a/b:Q2_K");
 }
 
 TEST_F(Installed, RemovalTakesTheBlobsThatNobodyElseNeeds) {

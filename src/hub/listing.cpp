@@ -26,12 +26,14 @@ std::string shown(std::string_view text) {
 
 Result<RemoteFile> parse_file(const Json& sibling) {
   if (!sibling.is_object())
-    return fail(Code::kCorrupt, "the hub's listing has a file without name");
+    return fail(Code::kCorrupt, "the hub's listing has a file without a name");
   RemoteFile file{.path = text_of(sibling, "rfilename"), .n_bytes = 0, .hash = {}};
   if (!is_safe_path(file.path)) {
-    return fail(Code::kCorrupt, format_text("the hub names a file {}, which could be written "
-                                            "outside of its folder: nothing is downloaded",
-                                            shown(file.path)));
+    return fail(
+        Code::kCorrupt,
+        format_text(
+            "the hub lists a file {}, which would lie outside of its folder: nothing is downloaded",
+            shown(file.path)));
   }
   const auto size = sibling.find("size");
   if (size != sibling.end() && size->is_number_unsigned())
@@ -46,9 +48,9 @@ Result<RemoteFile> parse_file(const Json& sibling) {
       file.hash.hex.size() == (file.hash.kind == ContentHash::Kind::kSha256 ? 64U : 40U);
   const bool has_hash = is_right_length && is_hex_name(file.hash.hex);
   if ((!file.hash.hex.empty() && !has_hash) || file.n_bytes > kFileBytesMax) {
-    return fail(Code::kCorrupt,
-                format_text("the hub's listing gives {} a hash or a size that cannot be",
-                            shown(file.path)));
+    return fail(
+        Code::kCorrupt,
+        format_text("the hub's listing has an impossible hash or size for {}", shown(file.path)));
   }
   return file;
 }
@@ -85,8 +87,8 @@ Result<RepoListing> parse_listing(std::string_view json) {
   }
   RepoListing listing{.commit = text_of(answer, "sha"), .files = {}};
   if (!is_hex_name(listing.commit)) {
-    return fail(Code::kCorrupt, format_text("the hub names {} as the commit, which is none",
-                                            shown(listing.commit)));
+    return fail(Code::kCorrupt,
+                format_text("the hub's listing has an invalid commit: {}", shown(listing.commit)));
   }
   for (const Json& sibling : siblings) {
     Result<RemoteFile> file = parse_file(sibling);

@@ -1,9 +1,8 @@
 // RepoListing: what the hub says a repository holds, out of the answer of
 // GET /api/models/{org}/{repo}/revision/{revision}?blobs=true.
 //
-// Everything in it is the server's word: paths that could leave a directory, hashes and commits
-// that are none, and sizes that cannot be make the whole listing kCorrupt, for each would become a
-// name on this disk.
+// Nothing in it is trusted: paths that could leave a directory, invalid hashes and commits, and
+// impossible sizes make the whole listing kCorrupt, because each would become a name on this disk.
 //
 // Threads: immutable. Errors: kCorrupt.
 #pragma once

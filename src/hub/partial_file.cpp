@@ -29,7 +29,7 @@ std::unexpected<Error> fail_to_write(int error_number, const std::filesystem::pa
       fail_errno(error_number, format_text("cannot write {}", path.string()));
   if (error_number == ENOSPC || error_number == EDQUOT) {
     error.error().message +=
-        ": free some space and run the same command again, it goes on where it stopped";
+        ": free some space and run the same command again, it resumes where it stopped";
   }
   return error;
 }
@@ -78,7 +78,7 @@ Result<bool> PartialFile::open_data() {
   data_ = std::move(*fd);
   struct stat status{};
   if (::fstat(data_.get(), &status) != 0) {
-    return fail_errno(errno, format_text("cannot look at {}", data_path_.string()));
+    return fail_errno(errno, format_text("cannot access {}", data_path_.string()));
   }
   if (static_cast<std::uint64_t>(status.st_size) == n_bytes_) return false;
   // The map first: a crash in between must not leave marks for data that are gone.

@@ -87,7 +87,7 @@ class Pull {
       const RemoteFile& file = listing.files[idx];
       if (file.hash.hex.empty() || file.n_bytes == 0) {
         return fail(Code::kCorrupt,
-                    format_text("the hub gives no hash or no size of {}: it could not be verified",
+                    format_text("the hub gives no hash or no size for {}: it could not be verified",
                                 file.path));
       }
       files.push_back(file);
@@ -104,7 +104,7 @@ class Pull {
     }
     struct statvfs space{};
     if (::statvfs(cache_.folder().c_str(), &space) != 0) {
-      return fail_errno(errno, format_text("cannot look at {}", cache_.folder().string()));
+      return fail_errno(errno, format_text("cannot access {}", cache_.folder().string()));
     }
     const std::uint64_t n_free = std::uint64_t{space.f_bavail} * space.f_frsize;
     if (n_wanted <= n_free) return {};
@@ -135,7 +135,7 @@ class Pull {
     if (!partial) return std::unexpected(partial.error());
     const std::uint64_t n_there = partial->done_bytes();
     if (n_there > 0) {
-      remark(format_text("going on with {}: {} of {} are here", file.path, format_bytes(n_there),
+      remark(format_text("resuming {}: {} of {} are here", file.path, format_bytes(n_there),
                          format_bytes(file.n_bytes)));
     }
     if (Result<void> fetched = fetch(listing, file, *partial); !fetched) return fetched;

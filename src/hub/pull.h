@@ -2,11 +2,12 @@
 //
 // Asks the hub what there is, chooses the files (gguf_choice.h), and for each one that the cache
 // lacks: waits for whoever downloads it already, fetches what is missing, compares its hash, and
-// only then gives it its name. Killed at any moment, the next pull goes on.
+// only then gives it its name. After a kill at any moment the next pull resumes.
 //
-// Threads: call from one thread; callbacks come on it. Errors: as of http_verdict.h; kNotFound for
-// a quant that is not there; kIo with advice where the disk does not suffice; kCorrupt for a hash
-// that is not the hub's, or a listing without one; kCancelled.
+// Threads: call from one thread; callbacks come on it.
+// Errors:  as of http_verdict.h; kNotFound for a quant that is not there; kIo with advice where the
+//          disk does not suffice; kCorrupt for a hash that is not the hub's, or a listing without
+//          one; kCancelled.
 #pragma once
 
 #include <cstdint>

@@ -112,9 +112,9 @@ class Download {
                             std::span<const std::byte> bytes, Run& run) {
     if (std::optional<Error> wrong = check_range(head, asked, file_.n_bytes())) return wrong;
     if (bytes.size() > run.end - run.begin) {
-      return Error{Code::kCorrupt, host_of(head.url) +
-                                       " sends more bytes than it was asked for: "
-                                       "nothing of the rest is kept"};
+      return Error{
+          Code::kCorrupt,
+          host_of(head.url) + " sends more bytes than it was asked for: the rest was discarded"};
     }
     if (Result<void> written = file_.write(run.begin, bytes); !written) {
       return std::move(written.error());
@@ -160,7 +160,7 @@ class Download {
 }  // namespace
 
 Error stopped_download() {
-  return {Code::kCancelled, "the download was stopped: the next pull goes on where it was"};
+  return {Code::kCancelled, "the download was stopped: the next pull resumes it"};
 }
 
 Result<void> download_ranges(const HttpRequest& request, const Subject& subject, PartialFile& file,

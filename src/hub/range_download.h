@@ -5,8 +5,8 @@
 // again at the byte where it stopped. The first error that no other try mends ends all connections;
 // what is complete stays on disk.
 //
-// Threads: call from one thread; on_progress is called on it. Errors: as of http_verdict.h and
-// partial_file.h; kCancelled.
+// Threads: call from one thread; on_progress is called on it.
+// Errors:  as of http_verdict.h and partial_file.h; kCancelled.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,9 @@
 // repository (a README, another quant) stays. Without a quant all models of the repository go, and
 // downloads of ours that were broken off.
 //
-// Threads: thread-safe. Errors: kNotFound if there is nothing of that name; kOverloaded while it is
-// being downloaded; as of the system calls.
+// Threads: thread-safe.
+// Errors:  kNotFound if there is nothing of that name; kOverloaded while it is being downloaded; as
+//          of the system calls.
 #pragma once
 
 #include <cstdint>

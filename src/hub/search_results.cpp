@@ -8,7 +8,7 @@ Result<std::vector<SearchResult>> parse_search_results(std::string_view json) {
   const nlohmann::json answer = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_array()) {
     return fail(Code::kCorrupt,
-                "the hub's answer to a search is no list of models: is HF_ENDPOINT right?");
+                "the hub's answer to a search is not a list of models: is HF_ENDPOINT right?");
   }
   std::vector<SearchResult> results;
   for (const nlohmann::json& model : answer) {

@@ -47,7 +47,7 @@ Result<std::string> find_token(const Environment& environment, const std::filesy
   // It becomes part of a header. The token itself is not shown: errors end up in logs.
   if (!std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7f; })) {
     return fail(Code::kInvalidArgument,
-                "the token (HF_TOKEN or its file) has characters that no token has");
+                "the token (HF_TOKEN or its file) has characters that are not allowed in a token");
   }
   return token;
 }

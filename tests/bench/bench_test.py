@@ -96,7 +96,7 @@ class Matrix(unittest.TestCase):
         before = journal.read_text()
         result = bench(MODEL, *SMALL, "--out", self.out)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("going on from there", result.stderr)
+        self.assertIn("continuing from there", result.stderr)
         self.assertTrue(journal.read_text().startswith(before))
         # Nothing is measured again but what had too little of the machine.
         n_starved = sum(turn["figures"]["cpu_share"] < 0.5 for turn in self.journal()[1][:n_before])

@@ -150,10 +150,10 @@ class LocalModel(ChatCase):
         terminal.ask(f"/load {saved}", "2 messages")
         terminal.ask("/load /nonexistent", "cannot open /nonexistent")
         terminal.ask("/set max_tokens 1", r'"max_tokens":1')
-        terminal.ask("Once more?", status + r" \| ended at the limit of tokens")
+        terminal.ask("Once more?", status + r" \| stopped at the token limit")
         terminal.ask("/set nonsense 1", "there is no setting 'nonsense'; there are temperature")
         terminal.ask("/nonsense", "there is no /nonsense")
-        terminal.ask("/help", r"/regen +the last answer once more")
+        terminal.ask("/help", r"/regen +generate the last answer again")
         terminal.ask("/stats", r"3 answers of \d+ tokens")
         terminal.send("/exit\n")
         self.assertEqual(terminal.end(), 0)
@@ -167,7 +167,7 @@ class LocalModel(ChatCase):
     def test_what_cannot_be_is_said_with_what_to_do(self):
         for arguments, status, expected in (
                 ((), 2, "--server"), (("/nonexistent.gguf",), 1, "/nonexistent.gguf"),
-                (LOCAL, 1, "holds no question"),
+                (LOCAL, 1, "standard input is empty"),
                 (("--server", "http://127.0.0.1:1"), 1, "is it running?")):
             result = self.run_piped("", *arguments)
             self.assertEqual(result.returncode, status, result.stderr)

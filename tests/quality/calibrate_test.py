@@ -115,7 +115,7 @@ class NeedleModel(unittest.TestCase):
 
     def test_show_lists_what_was_measured(self):
         shown = slipstream(self.home, "show", NEEDLE_MODEL).stdout
-        self.assertIn(f"calibrated    the smallest it bears is --kv {self.evidence['chosen']}, ", shown)
+        self.assertIn(f"calibrated    the smallest it tolerates is --kv {self.evidence['chosen']}, ", shown)
         self.assertIn("--kv auto takes the first turbo scheme that fits", shown)
         for scheme in self.evidence["probe"]["schemes"]:
             self.assertRegex(shown, rf"--kv {scheme['kv']} +{scheme['kl']:.5f}, the same top token")

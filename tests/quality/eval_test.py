@@ -77,7 +77,7 @@ class Failures(unittest.TestCase):
             "--kv", "turbo4,q8_0", *self.SHORT, "--plugin",
             eval_run.BROKEN_PLUGINS / "libdying_plugin.so")
         self.assertEqual(status, 1)
-        self.assertIn("ended by signal 6", eval_run.scheme(report, "turbo4")["error"])
+        self.assertIn("killed by signal 6", eval_run.scheme(report, "turbo4")["error"])
         self.assertEqual(eval_run.scheme(report, "q8_0")["verdict"], "fine")
         self.assertRegex(stdout, r"turbo4.*failed")
 

@@ -200,9 +200,9 @@ class Calibration {
     const KeyOffset& offset = evidence_.probe.key_offset;
     if (offset.is_large && evidence_.chosen != "f16") {
       text = format_text(
-          "keys keep {}: they have a large offset, which codes that are not fitted bear only while "
-          "the centre taken from a text's first rows fits (KL divergence {:.4f} at 4 bits; {:.4f} "
-          "with stock's q4_0 keys, which have no centre). ",
+          "keys keep {}: they have a large offset, which codes that are not fitted represent only "
+          "while the centre taken from a text's first rows fits (KL divergence {:.4f} at 4 bits; "
+          "{:.4f} with stock's q4_0 keys, which have no centre). ",
           evidence_.probe.key_fitting.has_all ? "as many bits as can be fitted, at least 3"
                                               : "8 bits",
           offset.kl_with_centre, offset.kl_without_centre);

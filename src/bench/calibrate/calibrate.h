@@ -1,10 +1,10 @@
-// calibrate(): finds the smallest KV scheme that a model bears within a budget of divergence.
+// calibrate(): finds the smallest KV scheme that a model tolerates within a budget of divergence.
 //
 //   fit        codes for keys to the model's own keys (probe.h); all that follows uses them
 //   probe      what fewer bits cost in each group of layers (probe.h)
 //   choose     the fewest bytes whose costs add up to the budget (width_choice.h)
 //   try        that scheme as a whole, as eval does: divergence at each depth, needles
-//   step back  to a part of the budget, and try again, until nothing is to be said against it
+//   step back  to a part of the budget, and try again, until no objection is left
 //
 // Threads: as of child.h. Errors: as of the probe, and of f16's arm (bench/quality/suite.h).
 #pragma once

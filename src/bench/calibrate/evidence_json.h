@@ -1,7 +1,7 @@
 // Evidence as JSON, in profiles and for the pipe to the process of a probe: the members by their
 // names.
 //
-// Threads: pure functions. Errors: nlohmann's exceptions, for who reads what another program wrote.
+// Threads: pure functions. Errors: nlohmann's exceptions; readers of foreign files catch them.
 #pragma once
 
 #include <nlohmann/json.hpp>

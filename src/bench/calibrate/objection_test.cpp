@@ -49,7 +49,7 @@ TEST(Objection, TheWorstDepthDecides) {
 TEST(Objection, TokensThatAreNotInTheCacheAreNeverWithinABudget) {
   quality::ArmResult arm = with_figures(0.001, 0.99);
   arm.divergence[0].rows.n_lost = quality::kLostRun;
-  EXPECT_THAT(objection(arm, 10), HasSubstr("has not what was written to it"));
+  EXPECT_THAT(objection(arm, 10), HasSubstr("does not hold what was written to it"));
 }
 
 TEST(Objection, TopTokensCountAsFarAsTheBudgetSays) {

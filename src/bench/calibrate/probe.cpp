@@ -58,7 +58,7 @@ class Probe {
     }
     if (geometry_.n_ctx_train > 0 && task_.depth > geometry_.n_ctx_train) {
       return fail(Code::kInvalidArgument,
-                  format_text("the model was trained for {} tokens: --depth {} is past them",
+                  format_text("the model was trained for {} tokens: --depth {} is more than that",
                               geometry_.n_ctx_train, task_.depth));
     }
     return {};

@@ -6,9 +6,9 @@
 // made first, from the text behind what is measured, and used from then on. Widths go down from 4
 // bits until one costs more than the budget.
 //
-// Threads: probe() by one thread per process. Errors: as of Model::load() and divergence_pass.h;
-//          kInvalidArgument for a depth that model or text do not have; kUnsupported for a model of
-//          which nothing can be compressed.
+// Threads: probe() by one thread per process.
+// Errors:  as of Model::load() and divergence_pass.h; kInvalidArgument for a depth that model or
+//          text do not have; kUnsupported for a model of which nothing can be compressed.
 #pragma once
 
 #include <string>

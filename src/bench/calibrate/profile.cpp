@@ -91,10 +91,11 @@ Result<Profile> load_profile(const std::filesystem::path& path, std::string_view
     const int format = object.at("format");
     const std::string version = object.at("slipstream");
     if (format != kProfileFormat || version != slipstream) {
-      return fail(Code::kUnsupported,
-                  format_text("{} is of slipstream {} (format {}), this is {} (format {}): "
-                              "calibrate again",
-                              path.string(), version, format, slipstream, kProfileFormat));
+      return fail(
+          Code::kUnsupported,
+          format_text(
+              "{} was made by slipstream {} (format {}), this is {} (format {}): calibrate again",
+              path.string(), version, format, slipstream, kProfileFormat));
     }
     profile = from_json_object(object);
   } catch (const json::exception& error) {
@@ -102,7 +103,7 @@ Result<Profile> load_profile(const std::filesystem::path& path, std::string_view
   }
   if (profile.fingerprint != fingerprint) {
     return fail(Code::kInvalidArgument,
-                format_text("{} is of another model ({}): calibrate this one", path.string(),
+                format_text("{} was made for another model ({}): calibrate this one", path.string(),
                             profile.model_file));
   }
   if (const Result<KvScheme> scheme = parse_kv_scheme(profile.evidence.chosen); !scheme) {

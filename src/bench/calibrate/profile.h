@@ -9,10 +9,10 @@
 //
 // Evidence is of one codec: a profile that another version of ours wrote is not used.
 //
-// Threads: thread-safe. Errors: load_profile(): as of the file, kCorrupt for one that cannot be
-// read,
-//          kUnsupported for another version's, kInvalidArgument for another model's.
-//          write_profile(): as of the file; it is there whole or not at all.
+// Threads: thread-safe.
+// Errors:  load_profile(): as of the file, kCorrupt for one that cannot be read, kUnsupported for
+//          another version's, kInvalidArgument for another model's. write_profile(): as of the
+//          file; it is there whole or not at all.
 #pragma once
 
 #include <filesystem>

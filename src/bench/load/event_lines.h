@@ -1,6 +1,6 @@
 // EventLines: the data of server-sent events, out of bytes that come in any pieces.
 //
-// Threads: thread-compatible. Errors: none; what is no "data:" line is passed over.
+// Threads: thread-compatible. Errors: none; lines other than "data:" are ignored.
 #pragma once
 
 #include <functional>

@@ -99,7 +99,7 @@ class Arm {
         std::min(kUnknown, header->integer("%s.context_length").value_or(kUnknown)));
     if (deepest <= n_trained_) return {};
     return fail(Code::kInvalidArgument,
-                format_text("the model was trained for {} tokens: --depth {} is past them",
+                format_text("the model was trained for {} tokens: --depth {} is more than that",
                             n_trained_, deepest));
   }
 
@@ -109,10 +109,9 @@ class Arm {
       std::ranges::copy_if(kDefaultDepths, std::back_inserter(result_.depths),
                            [&](int depth) { return depth <= n_trained_ && depth <= n_text; });
       if (result_.depths.size() < kDefaultDepths.size()) {
-        result_.notes.push_back(
-            format_text("depths past {} tokens are left out: the model was trained for {}, the "
-                        "text has {}",
-                        std::min(n_trained_, n_text), n_trained_, n_text));
+        result_.notes.push_back(format_text(
+            "depths above {} tokens are left out: the model was trained for {}, the text has {}",
+            std::min(n_trained_, n_text), n_trained_, n_text));
       }
     } else {
       result_.depths = options_.depths;

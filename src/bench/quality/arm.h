@@ -4,8 +4,7 @@
 //
 // Threads: run_arm() by one thread per process.
 // Errors:  as of Model::load() and of the trials; kInvalidArgument for depths that neither the
-// model
-//          nor the text has.
+//          model nor the text has.
 #pragma once
 
 #include <array>

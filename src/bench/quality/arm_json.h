@@ -1,6 +1,6 @@
 // Arms as JSON, for the pipe between eval and the process of an arm: the members by their names.
 //
-// Threads: pure functions. Errors: nlohmann's exceptions, for who reads what another program wrote.
+// Threads: pure functions. Errors: nlohmann's exceptions; readers of foreign files catch them.
 #pragma once
 
 #include <nlohmann/json.hpp>

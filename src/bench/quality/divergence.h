@@ -7,7 +7,7 @@
 //   delta p         change of the probability of the token that really follows
 //   perplexity      exp of the mean of -log p of the token that really follows
 //
-// Threads: pure functions. Errors: compare(): kCorrupt for logits that are none.
+// Threads: pure functions. Errors: compare(): kCorrupt for non-finite logits.
 #pragma once
 
 #include <span>

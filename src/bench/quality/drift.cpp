@@ -13,10 +13,10 @@ Result<std::vector<Tokens>> continue_text(Engine& engine, std::span<const Token>
   const auto n_prompt = static_cast<std::size_t>(options.n_prompt_tokens);
   const auto n_prompts = static_cast<std::size_t>(options.n_prompts);
   if (text.size() < n_prompt) {
-    return fail(Code::kInvalidArgument,
-                format_text("the text has {} tokens, and prompts to continue are of {}: give a "
-                            "longer --text",
-                            text.size(), n_prompt));
+    return fail(
+        Code::kInvalidArgument,
+        format_text("the text has {} tokens, and a prompt to continue has {}: give a longer --text",
+                    text.size(), n_prompt));
   }
   std::vector<Tokens> continuations;
   for (std::size_t i = 0; i < n_prompts; ++i) {

@@ -6,7 +6,7 @@
 // What is more than 16 below the highest logit is kept as the lowest: it takes no part in a
 // divergence. A step is at most 16/65535, so that a log-probability is off by 0.00012 at most.
 //
-// Threads: pure functions. Errors: kCorrupt for logits that are none (engine/sampling/logprobs.h).
+// Threads: pure functions. Errors: kCorrupt for non-finite logits (engine/sampling/logprobs.h).
 #pragma once
 
 #include <cstddef>

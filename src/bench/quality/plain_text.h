@@ -1,4 +1,4 @@
-// Plain text of our own, for who has none at hand: everyday English sentences put together by a
+// Plain text of our own, the default of --text: everyday English sentences put together by a
 // program, the same every time. A model finds it easy, so that perplexity on it says little beyond
 // comparison; divergences from f16 are as telling as on any text.
 //

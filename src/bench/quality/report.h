@@ -1,6 +1,5 @@
 // quality.json: everything the suite has found, for programs; and what people read of it.
 //
-// clang-format off
 //   format "slipstream-quality", version 1, created (UTC), slipstream, llama_cpp, ggml, cpu, n_cpus
 //   model       file, bytes, fingerprint
 //   options     depths, n_chunks, text, ... as they were used
@@ -15,7 +14,6 @@
 //     tool_calls  n, n_calls, n_valid, n_as_expected, n_same, answers
 //     schemas     n, n_valid, answers
 //     drift       n_tokens, first_differences (n_tokens where none), median
-// clang-format on
 //
 // Threads: pure functions. Errors: write_report(): as of the files.
 #pragma once

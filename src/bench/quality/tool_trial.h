@@ -36,7 +36,7 @@ struct SchemaOutcome {
 [[nodiscard]] Result<std::vector<SchemaOutcome>> try_schemas(const Asker& asker,
                                                              const OnProgress& on_progress);
 
-// What is to be said of an answer to "look up `asked`".
+// Judges an answer to "look up `asked`".
 [[nodiscard]] ToolCallOutcome judge_tool_call(const ChatAnswer& answer, const std::string& asked);
 
 }  // namespace slipstream::quality

@@ -24,8 +24,9 @@ Judgement judge_depth(const DepthFigures& figures) {
 std::string what_is_past(const Thresholds& limit, const DepthFigures& figures) {
   const DivergenceFigures& found = figures.divergence;
   if (figures.rows.n_lost >= kLostRun) {
-    return format_text("of {} tokens from {} on, a layer's cache has not what was written to it",
-                       figures.rows.n_lost, figures.rows.first_lost);
+    return format_text(
+        "a layer's cache does not hold what was written to it, for {} tokens from {} on",
+        figures.rows.n_lost, figures.rows.first_lost);
   }
   if (!(found.kl_mean <= limit.kl_mean)) {  // so that a NaN is past it
     return format_text("mean KL divergence {:.4f} at depth {} is above {}", found.kl_mean,
@@ -51,7 +52,7 @@ Result<Verdict> parse_verdict(std::string_view text) {
   if (text == "visible-loss") return Verdict::kVisibleLoss;
   if (text == "broken") return Verdict::kBroken;
   return fail(Code::kInvalidArgument,
-              format_text("no verdict to fail on is {}: say visible-loss or broken", text));
+              format_text("there is no verdict {}: say visible-loss or broken", text));
 }
 
 std::optional<Judgement> judge(std::span<const DepthFigures> figures) {

@@ -33,7 +33,7 @@ inline constexpr Thresholds kBrokenFrom = {.kl_mean = 0.25, .same_top = 0.6};
 // As many tokens in a row whose keys or values are lost in a layer are half a tile.
 inline constexpr int kLostRun = 8;
 
-// The figure that is past the limit, or the tokens that were lost, in words; empty: none.
+// The figure that exceeds the limit, or the tokens that were lost, in words; empty: none.
 [[nodiscard]] std::string what_is_past(const Thresholds& limit, const DepthFigures& figures);
 
 struct Judgement {

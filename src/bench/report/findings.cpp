@@ -64,7 +64,7 @@ std::string best_setting(const SpeedReport& report) {
   }
   if (n_decode + n_prompt == 0) return "";
   return format_text(
-      "{0} counts at the faster of with flash attention, its default, and without (-fa off). "
+      "{0} counts at its faster setting, with flash attention, its default, or without (-fa off). "
       "Without, it decodes faster in {1} of {2} cells, up to {3:.1f} times, and reads prompts "
       "faster in {4}.",
       report.matrix.kv.front(), n_decode, n_cells, most, n_prompt);
@@ -139,8 +139,8 @@ std::vector<std::string> caveats(const SpeedReport& report) {
   sentences.emplace_back(
       "A ratio marked ~ has ranges that overlap: it is not a difference yet. LOSS is slower.");
   sentences.emplace_back(
-      "f16, q8_0 and q4_0 run the packaged llama.cpp without our plugin. Flash attention is on but "
-      "in \"-fa off\"; q8_0 and q4_0 cannot do without.");
+      "f16, q8_0 and q4_0 run the packaged llama.cpp without our plugin. Flash attention is on "
+      "except in \"-fa off\"; q8_0 and q4_0 need it.");
   if (std::string best = best_setting(report); !best.empty()) sentences.push_back(std::move(best));
   return sentences;
 }

@@ -6,8 +6,8 @@
 // sequence goes on with a text of its own. Tokens are those of the text, not what the model would
 // say: every scheme computes the same. One step before what counts is not counted.
 //
-// Threads: call from one thread. Errors: as of Model::load; kInvalidArgument for a text without
-//          tokens; kIo for the kept state.
+// Threads: call from one thread.
+// Errors:  as of Model::load; kInvalidArgument for a text without tokens; kIo for the kept state.
 #pragma once
 
 #include <functional>

@@ -4,8 +4,9 @@
 //
 //   {"work": {"model": ..., "fingerprint": ..., "threads": 1, ...}, "machine": {...}}
 //   {"cell": {"kv": "turbo4", "depth": 8192, "sequences": 8}, "repeat": 0, "ended": "...",
-//    "seconds": 21.5, "load_average": 0.1, "figures": {...}}    or "error": "why not" instead of
-//    figures
+//    "seconds": 21.5, "load_average": 0.1, "figures": {...}}
+//
+// A turn that failed has "error": "why not" instead of figures.
 //
 // Threads: thread-compatible. Errors: kIo; kInvalidArgument where the file holds other work.
 #pragma once

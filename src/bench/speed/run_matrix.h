@@ -1,7 +1,7 @@
 // run_matrix(): measures what the journal does not have yet, one process per turn.
 //
-// Threads: call from one thread. Errors: of the journal. A turn that fails is an entry of the
-// journal.
+// Threads: call from one thread.
+// Errors:  of the journal. A turn that fails is an entry of the journal.
 #pragma once
 
 #include <functional>

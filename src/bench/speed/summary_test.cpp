@@ -68,7 +68,7 @@ TEST(Summary, ComparesWithTheBestOfBothSettings) {
   EXPECT_DOUBLE_EQ(cells[0].decode_to_default, 0) << "it is the default";
 }
 
-// A run of before, or a model that cannot do without flash attention.
+// An older run, or a model that needs flash attention.
 TEST(Summary, WithoutTheOtherSettingTheDefaultIsTheBest) {
   const Matrix matrix{
       .kv = {"f16", "f16 -fa off", "turbo4"}, .depths = {0}, .n_sequences = {1}, .n_repeats = 1};

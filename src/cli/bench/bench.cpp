@@ -42,7 +42,7 @@ Result<int> parse_depth(std::string_view text) {
   const double depth = is_thousands ? number * 1024 : number;
   if (error != std::errc{} || (!rest.empty() && !is_thousands) || depth < 0 || depth > 1 << 24) {
     return fail(Code::kInvalidArgument,
-                format_text("--depth: {} is no number of tokens such as 0, 512 or 8k", text));
+                format_text("--depth: {} is not a number of tokens such as 0, 512 or 8k", text));
   }
   return static_cast<int>(depth);
 }
@@ -169,7 +169,7 @@ Result<int> try_run(Options options) {
       Journal::open(directory / "runs.jsonl", {.work = *work, .machine = describe_machine()});
   if (!journal) return std::unexpected(journal.error());
   if (const std::size_t n = journal->done().size(); n > 0) {
-    std::fprintf(stderr, "%zu measurements are in %s already; going on from there\n", n,
+    std::fprintf(stderr, "%zu measurements are in %s already; continuing from there\n", n,
                  (directory / "runs.jsonl").c_str());
   }
 

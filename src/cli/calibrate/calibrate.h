@@ -1,4 +1,4 @@
-// `slipstream calibrate MODEL`: the smallest KV scheme that a model bears, written down for
+// `slipstream calibrate MODEL`: the smallest KV scheme that a model tolerates, written for
 // `--kv auto` (docs/calibrate.md). Tables go to standard output; progress goes to standard error.
 //
 // Command declares it and, hidden, the one that measures layers in a process of its own.

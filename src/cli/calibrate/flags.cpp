@@ -8,8 +8,8 @@ namespace slipstream::calibrate {
 
 Command::Command(CLI::App& app) {
   Options& work = options_.work;
-  calibrate_ = app.add_subcommand("calibrate",
-                                  "Find the smallest KV scheme that a model bears, for --kv auto");
+  calibrate_ = app.add_subcommand(
+      "calibrate", "Find the smallest KV scheme that a model tolerates, for --kv auto");
   add_model_argument(*calibrate_, work.model)->required();
   calibrate_
       ->add_option("--budget", work.budget,
@@ -17,7 +17,7 @@ Command::Command(CLI::App& app) {
                    "what eval calls fine")
       ->check(CLI::Range(1e-6, 10.0))
       ->capture_default_str();
-  calibrate_->add_option("--text", work.text, "What the model reads (default: built in)")
+  calibrate_->add_option("--text", work.text, "A text for the model to read (default: built in)")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
   calibrate_
@@ -49,7 +49,8 @@ Command::Command(CLI::App& app) {
                    "Where the profile goes (default: where --kv auto looks for it)")
       ->type_name("FILE");
   calibrate_
-      ->add_option("--plugin", work.plugin, "Another libggml-turbo.so than this program's own")
+      ->add_option("--plugin", work.plugin,
+                   "Use this libggml-turbo.so instead of the program's own")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
   probe_ = app.add_subcommand("calibrate-probe", "")->group("");  // an empty group hides it

@@ -83,7 +83,7 @@ std::string status_line(const Answer& answer, const std::optional<KvUse>& kv) {
                     kv->scheme));
   }
   if (answer.is_stopped) add("stopped");
-  if (answer.finish_reason == "length") add("ended at the limit of tokens");
+  if (answer.finish_reason == "length") add("stopped at the token limit");
   if (!answer.notice.empty()) add(answer.notice);
   return terminal_text(line);
 }

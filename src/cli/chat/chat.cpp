@@ -40,7 +40,7 @@ Result<int> talk(const Options& options, const std::string& url, const std::stri
   std::string question{std::istreambuf_iterator(std::cin), std::istreambuf_iterator<char>()};
   while (question.ends_with('\n')) question.pop_back();
   if (question.empty()) {
-    return fail(Code::kInvalidArgument, "standard input holds no question: write one into it");
+    return fail(Code::kInvalidArgument, "standard input is empty: write a question into it");
   }
   return conversation.answer_once(std::move(question)) ? 0 : 1;
 }

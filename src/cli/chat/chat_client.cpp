@@ -140,7 +140,7 @@ Result<std::string> ChatClient::get(const std::string& url) {
   if (status == 200) return body;
   if (status == 401) {
     return fail(Code::kPermission,
-                format_text("{} wants an API key: give it with --api-key or OPENAI_API_KEY", url));
+                format_text("{} needs an API key: give it with --api-key or OPENAI_API_KEY", url));
   }
   const std::string message = error_message(Json::parse(body, nullptr, false));
   return fail(Code::kInvalidArgument, format_text("{} answered {} {}", url, status, message));

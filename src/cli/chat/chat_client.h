@@ -1,8 +1,9 @@
 // ChatClient: asks any server that speaks OpenAI's API for chat completions, and gives out the
 // answer as it comes. libcurl does HTTP and TLS; the connection is kept for the next question.
 //
-// Threads: thread-compatible. Errors: kOverloaded where the server is not reached, kInvalidArgument
-// for what it refuses, in its own words; kNotFound where it has no model.
+// Threads: thread-compatible.
+// Errors:  kOverloaded where the server is not reached, kInvalidArgument for what it refuses, in
+//          its own words; kNotFound where it has no model.
 #pragma once
 
 #include <functional>

@@ -40,15 +40,15 @@ struct Conversation::CommandEntry {
     static constexpr std::array kCommands = {
         CommandEntry{"/help", "/help", "these lines", &Conversation::help},
         CommandEntry{"/clear", "/clear", "a new conversation", &Conversation::clear},
-        CommandEntry{"/system", "/system TEXT", "what the model is told before all else",
-                     &Conversation::system},
+        CommandEntry{"/system", "/system TEXT", "the system prompt", &Conversation::system},
         CommandEntry{"/set", "/set NAME VALUE", "temperature, max_tokens, ...; alone: what is set",
                      &Conversation::set},
-        CommandEntry{"/regen", "/regen", "the last answer once more", &Conversation::regenerate},
+        CommandEntry{"/regen", "/regen", "generate the last answer again",
+                     &Conversation::regenerate},
         CommandEntry{"/save", "/save FILE", "the conversation, as JSON", &Conversation::save},
         CommandEntry{"/load", "/load FILE", "one that was saved", &Conversation::load},
         CommandEntry{"/stats", "/stats", "tokens and times of this run", &Conversation::stats},
-        CommandEntry{"/exit", "/exit", "the end; Ctrl-D, too", nullptr},
+        CommandEntry{"/exit", "/exit", "quit, as Ctrl-D does", nullptr},
     };
     return kCommands;
   }
@@ -63,7 +63,7 @@ void Conversation::say(const std::string& text) const {
 
 void Conversation::run() {
   LineEditor editor(history_path());
-  say(format_text("{}: /help shows commands, Ctrl-C stops an answer, Ctrl-D leaves", model_.name));
+  say(format_text("{}: /help shows commands, Ctrl-C stops an answer, Ctrl-D quits", model_.name));
   while (const std::optional<std::string> message = read_message(editor)) {
     const std::string_view text = without_spaces(*message);
     if (text.empty()) continue;
@@ -108,7 +108,7 @@ bool Conversation::obey(std::string_view line) {
   const auto commands = CommandEntry::all();
   const auto command = std::ranges::find(commands, name, &CommandEntry::name);
   if (command == commands.end()) {
-    say(format_text("there is no {}: /help shows what there is", name));
+    say(format_text("there is no command {}: /help lists them", name));
     return true;
   }
   if (command->run == nullptr) return false;
@@ -133,7 +133,7 @@ void Conversation::answer() {
     return;
   }
   if (answer->content.empty()) {
-    session_.drop_question();  // servers refuse an answer that is none
+    session_.drop_question();  // servers refuse an empty answer
   } else {
     session_.take_answer(answer->content);
   }
@@ -163,7 +163,7 @@ void Conversation::help(std::string_view /*argument*/) {
   for (const CommandEntry& command : CommandEntry::all()) {
     say(format_text("{:<16} {}", command.usage, command.what));
   }
-  say("A line that ends with \\ goes on in the next; \"\"\" begins and ends a text of several "
+  say("A line that ends with \\ continues in the next; \"\"\" begins and ends a text of several "
       "lines.");
 }
 
@@ -174,7 +174,7 @@ void Conversation::clear(std::string_view /*argument*/) {
 
 void Conversation::system(std::string_view argument) {
   if (argument.empty() && session_.system().empty()) {
-    say("there is no system prompt: /system TEXT sets one, /system - takes it back");
+    say("there is no system prompt: /system TEXT sets one, /system - removes it");
   } else if (argument.empty()) {
     say(session_.system());
   } else {
@@ -190,7 +190,8 @@ void Conversation::set(std::string_view argument) {
     const Result<void> done = session_.set(name, value == "-" ? "" : value);
     if (!done) return say(done.error().message);
   }
-  say(session_.settings().empty() ? "all as the server has it" : session_.settings().dump());
+  say(session_.settings().empty() ? "every setting is the server's own"
+                                  : session_.settings().dump());
 }
 
 void Conversation::regenerate(std::string_view /*argument*/) {

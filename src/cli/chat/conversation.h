@@ -1,7 +1,7 @@
 // Conversation: one chat at a terminal, from the first prompt to /exit or Ctrl-D.
 //
-// Threads: the main thread, which receives Ctrl-C (interrupts.h). Errors: none; what goes wrong is
-// said, and the conversation goes on.
+// Threads: the main thread, which receives Ctrl-C (interrupts.h).
+// Errors:  none; failures are printed, and the conversation continues.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ class Conversation {
   struct CommandEntry;
   // A message or a command, of several lines perhaps; nothing at the end of input.
   [[nodiscard]] std::optional<std::string> read_message(LineEditor& editor);
-  // Whether the conversation goes on.
+  // Whether the conversation continues.
   bool obey(std::string_view line);
   void answer();
   [[nodiscard]] Result<Answer> fetch_answer();

@@ -7,14 +7,14 @@ namespace slipstream::chat {
 
 Command::Command(CLI::App& app) {
   chat_ = app.add_subcommand(
-      "chat", "Talk with a model in the terminal; without one, a prompt in and an answer out");
+      "chat", "Talk with a model in the terminal; without a terminal, answer one prompt");
   CLI::Option* model = add_model_argument(*chat_, options_.local.model);
   add_model_options(*chat_, options_.local.kv, options_.local.n_context, options_.local.n_threads);
   CLI::Option* server =
       chat_
-          ->add_option("--server", options_.server,
-                       "Talk with this server instead, any that speaks OpenAI's API, such as "
-                       "http://127.0.0.1:8080")
+          ->add_option(
+              "--server", options_.server,
+              "Talk with this server instead, any with OpenAI's API, such as http://127.0.0.1:8080")
           ->type_name("URL")
           ->excludes(model);
   chat_
@@ -22,7 +22,7 @@ Command::Command(CLI::App& app) {
                    "Which of the server's models (default: its first)")
       ->needs(server);
   chat_->add_option("--api-key", options_.api_key, "For the server")->envname("OPENAI_API_KEY");
-  chat_->add_option("--system", options_.system, "What the model is told before all else");
+  chat_->add_option("--system", options_.system, "The system prompt");
   chat_
       ->add_option("--temp", options_.temperature,
                    "Temperature; 0 always takes the most probable token")

@@ -1,7 +1,7 @@
-// Interrupts: Ctrl-C as something to be asked for, while this lives; the program goes on.
+// Interrupts: while this lives, Ctrl-C sets a flag to be polled and does not end the program.
 //
 // Threads: made in the main thread, which alone receives the signal if others block it (Masked).
-// Errors: none.
+// Errors:  none.
 #pragma once
 
 #include <csignal>

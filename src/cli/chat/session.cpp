@@ -119,7 +119,7 @@ Result<void> Session::load(const std::string& path) {
   if (!messages.is_array() || !std::ranges::all_of(messages, is_message) || !settings.is_object() ||
       !system.is_string()) {
     return fail(Code::kInvalidArgument,
-                format_text("{} is no chat: /save writes files that can be loaded", path));
+                format_text("{} is not a saved chat: /save writes files that can be loaded", path));
   }
   messages_ = messages;
   settings_ = settings;

@@ -1,7 +1,7 @@
 // Session: what has been said so far, and with which settings: all that makes the next request.
 //
-// Threads: thread-compatible. Errors: kInvalidArgument for a setting that is none, with those there
-// are; as of files.
+// Threads: thread-compatible.
+// Errors:  kInvalidArgument for an unknown setting, with the known ones; as of files.
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ Finding probe_space(const std::string& model_dir) {
   if (::statvfs(model_dir.c_str(), &space) != 0) {
     return {.status = Status::kNote,
             .topic = "disk",
-            .value = fail_errno(errno, "cannot look at " + model_dir).error().message,
+            .value = fail_errno(errno, "cannot access " + model_dir).error().message,
             .advice = "name an existing directory with --dir"};
   }
   const std::uint64_t free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;

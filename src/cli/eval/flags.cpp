@@ -10,7 +10,7 @@ namespace {
 void add_trials(CLI::App& command, quality::ArmOptions& arm) {
   command
       .add_option("--tasks", arm.tasks,
-                  "What is measured: divergence, needles, tools, drift (default: all)")
+                  "What to measure: divergence, needles, tools, drift (default: all)")
       ->delimiter(',')
       ->check(
           CLI::IsMember(std::vector<std::string>(quality::kTasks.begin(), quality::kTasks.end())));
@@ -47,7 +47,7 @@ Command::Command(CLI::App& app) {
   add_model_argument(*eval_, options_.arm.model)->required();
   eval_->add_option("--kv", options_.schemes, "The schemes to compare with f16")
       ->capture_default_str();
-  eval_->add_option("--text", options_.arm.text, "What the model reads (default: built in)")
+  eval_->add_option("--text", options_.arm.text, "A text for the model to read (default: built in)")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
   add_trials(*eval_, options_.arm);
@@ -63,7 +63,9 @@ Command::Command(CLI::App& app) {
       ->add_option("--fail-on", options_.fail_on,
                    "End with status 1 if a scheme has this verdict or a worse one")
       ->check(CLI::IsMember({"visible-loss", "broken"}));
-  eval_->add_option("--plugin", options_.plugin, "Another libggml-turbo.so than this program's own")
+  eval_
+      ->add_option("--plugin", options_.plugin,
+                   "Use this libggml-turbo.so instead of the program's own")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
   arm_ = app.add_subcommand("eval-arm", "")->group("");  // an empty group hides it

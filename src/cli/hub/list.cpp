@@ -45,7 +45,7 @@ Result<void> try_list(const Options& options) {
     const hub::Leftovers left = hub::find_leftovers(hub::RepoCache(settings->cache, repo));
     if (left.files.empty()) continue;
     std::fprintf(stderr, "%s\n",
-                 format_text("{} has an unfinished download of {}: slipstream pull goes on with it",
+                 format_text("{} has an unfinished download of {}: slipstream pull resumes it",
                              repo.repo_id(), format_bytes(left.n_bytes))
                      .c_str());
   }

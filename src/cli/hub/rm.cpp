@@ -32,9 +32,10 @@ Result<bool> try_remove(const Options& options) {
   const std::string freed = format_bytes(plan->freed_bytes);
   if (!options.is_sure) {
     if (isatty(STDIN_FILENO) != 1) {
-      return fail(Code::kInvalidArgument,
-                  format_text("removing {} would free {}, and there is nobody to ask: say --yes",
-                              what, freed));
+      return fail(
+          Code::kInvalidArgument,
+          format_text("removing {} would free {}, and there is no terminal to ask on: use --yes",
+                      what, freed));
     }
     std::fprintf(stderr, "Remove %s and free %s? [y/N] ", what.c_str(), freed.c_str());
     std::string answer;

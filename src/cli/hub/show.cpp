@@ -87,7 +87,7 @@ std::string format_files(const GgufModel& model) {
 void print_template(const GgufModel& model) {
   const std::string source = model.text(kTemplateKey).value_or("");
   if (source.empty()) {
-    print("template", "none: it has no chats, only completions");
+    print("template", "none: completions only, no chats");
     return;
   }
   const auto n_lines = static_cast<std::size_t>(std::ranges::count(source, '\n')) + 1;
@@ -145,11 +145,11 @@ Result<void> print_fit(const std::filesystem::path& path) {
 void print_profile(const std::filesystem::path& path) {
   const std::optional<calibrate::Profile> profile = find_kv_profile(path, {});
   if (!profile) {
-    print("calibrated", "no: slipstream calibrate measures which --kv this model bears");
+    print("calibrated", "no: slipstream calibrate measures which --kv this model tolerates");
     return;
   }
   const calibrate::Evidence& evidence = profile->evidence;
-  print("calibrated", format_text("the smallest it bears is --kv {}, {:.0f} bytes per token",
+  print("calibrated", format_text("the smallest it tolerates is --kv {}, {:.0f} bytes per token",
                                   evidence.chosen, evidence.bytes_per_token));
   const calibrate::KeyFitting& keys = evidence.probe.key_fitting;
   if (keys.n_layers > 0) {

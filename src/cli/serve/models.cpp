@@ -28,7 +28,7 @@ Result<std::vector<NamedModel>> named_models(const Options& options) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
       return fail(Code::kInvalidArgument,
-                  format_text("--model wants NAME=PATH, and '{}' is not that", text));
+                  format_text("--model needs NAME=PATH, and '{}' is not that", text));
     }
     const Result<std::filesystem::path> path = find_model(text.substr(equals + 1));
     if (!path) return std::unexpected(path.error());
@@ -49,9 +49,9 @@ Result<std::vector<NamedModel>> named_models(const Options& options) {
     model->is_pinned = true;
   }
   if (models.empty() && !options.uses_hub) {
-    return fail(Code::kInvalidArgument,
-                "which model? Give a GGUF file, or --model NAME=PATH, or let clients choose with "
-                "--hub");
+    return fail(
+        Code::kInvalidArgument,
+        "no model: give a GGUF file, or --model NAME=PATH, or let clients choose with --hub");
   }
   return models;
 }
@@ -60,7 +60,7 @@ RunnerOptions runner_options(const Options& options) {
   return {.n_sequences_max = options.n_parallel, .n_prefixes_max = 128};
 }
 
-// The model's own. One that cannot be read is said, and costs chats, not the server.
+// The model's own. If it cannot be read, the log says so, and only chats are not available.
 std::unique_ptr<ChatTemplate> read_chat_template(const Engine& engine) {
   const char* source = llama_model_chat_template(engine.model(), nullptr);
   if (source == nullptr) return nullptr;

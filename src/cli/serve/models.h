@@ -1,8 +1,8 @@
 // What `slipstream serve` was told to serve, as models that the server's pool can load; and, with
 // --hub, the library of all others.
 //
-// Threads: thread-safe. Errors: kInvalidArgument for names; as of kv_choice.h for a model that
-// could never fit.
+// Threads: thread-safe.
+// Errors:  kInvalidArgument for names; as of kv_choice.h for a model that could never fit.
 #pragma once
 
 #include "cli/kv_choice.h"

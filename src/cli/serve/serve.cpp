@@ -69,7 +69,7 @@ void reload_keys(ApiServer& server) {
   if (n_keys) {
     log::info("serve.keys", {{"n", *n_keys}});
   } else {
-    log::error("serve.keys", {{"error", n_keys.error().message}, {"kept", "the keys of before"}});
+    log::error("serve.keys", {{"error", n_keys.error().message}, {"kept", "the old keys"}});
   }
 }
 
