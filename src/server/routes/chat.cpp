@@ -8,11 +8,11 @@
 
 #include "base/format.h"
 #include "server/api/chat_request.h"
+#include "server/ascii.h"
 #include "server/bounded_json.h"
-#include "server/chat/ascii.h"
-#include "server/chat/call_grammar.h"
-#include "server/chat/chat_answer.h"
-#include "server/chat/output_parser.h"
+#include "server/demand/call_grammar.h"
+#include "server/output/chat_answer.h"
+#include "server/output/output_parser.h"
 #include "server/routes/generated_answer.h"
 #include "server/schema/schema_to_grammar.h"
 
