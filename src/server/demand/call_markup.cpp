@@ -1,20 +1,19 @@
 #include "server/demand/call_markup.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "base/format.h"
 #include "server/ascii.h"
 #include "server/bounded_json.h"
+#include "server/json.h"
 #include "server/output/chat_answer.h"
 #include "server/output/output_parser.h"
 
 namespace slipstream {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Texts = std::vector<std::string>;
 
 // Words that no template contains. Keys are in alphabetical order, for some templates sort them.

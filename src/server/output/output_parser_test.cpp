@@ -8,15 +8,13 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 
+#include "server/json.h"
 #include "server/output/chat_answer.h"
 
 namespace slipstream {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Entry {
   std::string file;

@@ -1,18 +1,11 @@
 #include "server/output/tool_set.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "server/json.h"
 
 namespace slipstream {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-const Json* member(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto it = object.find(key);
-  return it == object.end() ? nullptr : &*it;
-}
 
 ParameterType type_of_schema(const Json& schema) {
   if (const Json* type = member(schema, "type"); type != nullptr) {

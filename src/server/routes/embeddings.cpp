@@ -6,7 +6,7 @@
 #include "base/format.h"
 #include "server/api/embedding_request.h"
 #include "server/base64.h"
-#include "server/sse.h"
+#include "server/json.h"
 
 namespace slipstream {
 

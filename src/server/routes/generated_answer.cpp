@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/json.h"
 #include "server/sse.h"
 
 namespace slipstream {

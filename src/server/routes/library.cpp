@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "server/http/target.h"
+#include "server/json.h"
 #include "server/run_on.h"
 #include "server/sse.h"
 

@@ -1,6 +1,6 @@
 #include "server/routes/models.h"
 
-#include "server/sse.h"
+#include "server/json.h"
 
 namespace slipstream {
 

@@ -4,7 +4,7 @@
 
 #include "base/format.h"
 #include "base/limits.h"
-#include "server/sse.h"
+#include "server/json.h"
 
 namespace slipstream {
 

@@ -7,13 +7,13 @@
 
 #include "base/format.h"
 #include "base/limits.h"
+#include "server/json.h"
 #include "server/template/conversation.h"
 #include "server/template/jinja/interpreter.h"
 
 namespace slipstream {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using jinja::Value;
 
 Result<std::string> strftime_text(const std::string& format, std::chrono::sys_seconds now) {

@@ -6,12 +6,11 @@
 #include <functional>
 
 #include "base/limits.h"
+#include "server/json.h"
 #include "server/template/jinja/value.h"
 
 namespace slipstream {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Result<std::string> text_of(const Result<MarkedText>& prompt) {
   if (!prompt) return std::unexpected(prompt.error());

@@ -14,13 +14,12 @@
 #include "base/format.h"
 #include "base/limits.h"
 #include "engine/sampling/vocabulary.h"
+#include "server/json.h"
 #include "server/template/chat_template.h"
 #include "server/template/public_templates.h"
 
 namespace slipstream {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // "a<b>": b is the client's.
 std::string shown(const MarkedText& text) {

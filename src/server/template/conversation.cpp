@@ -7,15 +7,10 @@
 
 #include "base/format.h"
 #include "server/bounded_json.h"
+#include "server/json.h"
 
 namespace slipstream {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 // Taken out of a message: the texts of its parts, one per line; a text as it is; nothing for null.
 Result<std::string> take_content(Json& message) {

@@ -8,12 +8,12 @@
 #include <cstdio>
 #include <map>
 
+#include "server/json.h"
 #include "server/template/chat_template.h"
 
 namespace slipstream {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using T = ToolCallFamily;
 using R = ReasoningFamily;
 

@@ -1,12 +1,13 @@
 #include "server/template/jinja/interpreter.h"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "base/format.h"
 #include "base/limits.h"
+#include "server/template/jinja/filters.h"
 #include "server/template/jinja/functions.h"
+#include "server/template/jinja/items.h"
+#include "server/template/jinja/operators.h"
 
 namespace slipstream::jinja {
 namespace {
@@ -348,7 +349,8 @@ class Interpreter {
         return Value(
             call_test(expression.name, operand, evaluate_arguments(expression, scope), budget_));
       }
-      case Expression::Kind::kUnary: return evaluate_unary(expression, scope);
+      case Expression::Kind::kUnary:
+        return apply_unary(expression.name, evaluate(*expression.children[0], scope));
       case Expression::Kind::kBinary: return evaluate_binary(expression, scope);
       case Expression::Kind::kIf:
         if (evaluate(*expression.children[1], scope).truth()) {
@@ -396,116 +398,12 @@ class Interpreter {
     return get_slice(object, &start, &end, &step, budget_);
   }
 
-  Value evaluate_unary(const Expression& expression, Scope& scope) {
-    Value operand = evaluate(*expression.children[0], scope);
-    if (expression.name == "not") return Value(!operand.truth());
-    if (expression.name == "+") return operand;
-    if (operand.as<double>() != nullptr) return Value(-to_double(operand));
-    std::int64_t result = 0;
-    if (__builtin_sub_overflow(std::int64_t{0}, to_int(operand), &result))
-      fail("a number is too large");
-    return Value(result);
-  }
-
   Value evaluate_binary(const Expression& expression, Scope& scope) {
     const std::string& symbol = expression.name;
     const Value left = evaluate(*expression.children[0], scope);
     if (symbol == "and") return left.truth() ? evaluate(*expression.children[1], scope) : left;
     if (symbol == "or") return left.truth() ? left : evaluate(*expression.children[1], scope);
-    const Value right = evaluate(*expression.children[1], scope);
-    if (symbol == "==") return Value(equal(left, right, budget_));
-    if (symbol == "!=") return Value(!equal(left, right, budget_));
-    if (symbol == "<") return Value(less(left, right, budget_));
-    if (symbol == ">") return Value(less(right, left, budget_));
-    if (symbol == "<=") return Value(!less(right, left, budget_));
-    if (symbol == ">=") return Value(!less(left, right, budget_));
-    if (symbol == "in") return Value(contains(right, left, budget_));
-    if (symbol == "not in") return Value(!contains(right, left, budget_));
-    if (symbol == "~") return concatenate(to_text(left, budget_), to_text(right, budget_));
-    if (symbol == "+" && left.text() != nullptr) {
-      (void)expect_text(right, "'+'");
-      return concatenate(*left.marked(), *right.marked());
-    }
-    if (symbol == "+" && left.list() != nullptr && right.list() != nullptr) {
-      std::vector<Value> items = items_of(left, budget_);
-      for (Value& item : items_of(right, budget_)) items.push_back(std::move(item));
-      return Value::list(std::move(items), budget_);
-    }
-    if (symbol == "*" && left.text() != nullptr) return repeat(*left.marked(), to_int(right));
-    return calculate(symbol, left, right);
-  }
-
-  Value concatenate(MarkedText left, const MarkedText& right) {
-    const std::size_t n_bytes = left.size() + right.size();
-    budget_.step(n_bytes / 64);
-    budget_.take_bytes(n_bytes);  // before the memory is asked for
-    budget_.return_bytes(n_bytes);
-    left.append(right);
-    return Value::text(std::move(left), &budget_);
-  }
-
-  Value repeat(const MarkedText& marked, std::int64_t n) {
-    const std::string& text = marked.text();
-    std::string result;
-    if (n > 0 && !text.empty()) {
-      const std::size_t n_max = kLimits.text_bytes_max / text.size();
-      if (static_cast<std::uint64_t>(n) > n_max) throw TemplateError{"a text is too long", true};
-      const std::size_t n_bytes = static_cast<std::size_t>(n) * text.size();
-      budget_.step(n_bytes / 64);
-      budget_.take_bytes(n_bytes);
-      budget_.return_bytes(n_bytes);
-      result.reserve(n_bytes);
-      result = text;
-      while (result.size() < n_bytes) {  // doubled: as many steps as were counted, or fewer
-        result.append(result, 0, std::min(result.size(), n_bytes - result.size()));
-      }
-    }
-    return Value::text(MarkedText(std::move(result), marked.origin()), &budget_);
-  }
-
-  Value calculate(std::string_view symbol, const Value& left, const Value& right) {
-    for (const Value* operand : {&left, &right}) {
-      if (operand->is_number()) continue;
-      const auto* undefined = operand->as<Undefined>();
-      fail(format_text("line {}: '{}' cannot be applied to {}{}", line_, symbol,
-                       operand->type_name(),
-                       undefined == nullptr ? "" : format_text(" ('{}')", undefined->name())));
-    }
-    const bool is_float = left.as<double>() != nullptr || right.as<double>() != nullptr;
-    if (is_float || symbol == "/" || symbol == "**") {
-      const double a = to_double(left);
-      const double b = to_double(right);
-      if ((symbol == "/" || symbol == "//" || symbol == "%") && b == 0) fail("division by zero");
-      double result = 0;
-      if (symbol == "+") result = a + b;
-      if (symbol == "-") result = a - b;
-      if (symbol == "*") result = a * b;
-      if (symbol == "/") result = a / b;
-      if (symbol == "//") result = std::floor(a / b);
-      if (symbol == "%") result = a - b * std::floor(a / b);
-      if (symbol == "**") result = std::pow(a, b);
-      const bool is_whole = !is_float && symbol == "**" && std::fabs(result) < 9e15;
-      return is_whole && to_int(right) >= 0 ? Value(static_cast<std::int64_t>(result))
-                                            : Value(result);
-    }
-    const std::int64_t a = to_int(left);
-    const std::int64_t b = to_int(right);
-    std::int64_t result = 0;
-    bool overflows = false;
-    if (symbol == "+") overflows = __builtin_add_overflow(a, b, &result);
-    if (symbol == "-") overflows = __builtin_sub_overflow(a, b, &result);
-    if (symbol == "*") overflows = __builtin_mul_overflow(a, b, &result);
-    if (symbol == "//" || symbol == "%") {
-      if (b == 0) fail("division by zero");
-      overflows = a == INT64_MIN && b == -1;
-      if (!overflows) {
-        const std::int64_t rest = a % b;
-        const bool rounds_down = rest != 0 && (rest < 0) != (b < 0);
-        result = symbol == "//" ? a / b - (rounds_down ? 1 : 0) : rest + (rounds_down ? b : 0);
-      }
-    }
-    if (overflows) fail("a number is too large");
-    return Value(result);
+    return apply_binary(symbol, left, evaluate(*expression.children[1], scope), line_, budget_);
   }
 
   Budget& budget_;
