@@ -3,8 +3,9 @@
 // Threads: thread-safe. Errors: ApiErrors, as the reply or, where it has begun, as an event of it.
 #pragma once
 
+#include "server/client.h"
 #include "server/http/http_exchange.h"
-#include "server/routes/generation.h"
+#include "server/json.h"
 #include "server/routes/prepared_answer.h"
 #include "server/served_model.h"
 

@@ -7,6 +7,7 @@
 #include "server/api/embedding_request.h"
 #include "server/base64.h"
 #include "server/json.h"
+#include "server/turn/generation.h"
 
 namespace slipstream {
 

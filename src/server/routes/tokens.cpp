@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "base/limits.h"
+#include "server/api/json_fields.h"
 #include "server/json.h"
 
 namespace slipstream {

@@ -1,6 +1,5 @@
-#include "server/routes/generation.h"
+#include "server/turn/generation.h"
 
-#include <random>
 #include <utility>
 
 #include "base/format.h"
@@ -61,13 +60,6 @@ GenerateRequest make_request(const GenerationOptions& options, std::vector<Token
                           .salt = client.salt};
   if (request.sampling.seed) *request.sampling.seed += static_cast<std::uint32_t>(idx);
   return request;
-}
-
-Json finish_reason_of(const Ending& ending) { return std::string(name(ending.reason)); }
-
-std::string new_id(std::string_view prefix) {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  return format_text("{}-{:016x}{:016x}", prefix, random(), random());
 }
 
 }  // namespace slipstream

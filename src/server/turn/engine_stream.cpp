@@ -1,4 +1,4 @@
-#include "server/engine_stream.h"
+#include "server/turn/engine_stream.h"
 
 #include <utility>
 
