@@ -1,14 +1,16 @@
-#include "server/routes/chat.h"
-
+// POST /v1/chat/completions.
 #include <memory>
 #include <utility>
 
 #include "server/api/chat_request.h"
+#include "server/routes/model_route.h"
+#include "server/routes/routes.h"
 #include "server/routes/turn_answer.h"
 #include "server/turn/chat_turn.h"
 #include "server/writers/chat_writer.h"
 
 namespace slipstream {
+namespace {
 
 Prepared prepare_chat(ServedModel& model, HttpExchange& exchange, Json& body,
                       const Client& client) {
@@ -22,6 +24,12 @@ Prepared prepare_chat(ServedModel& model, HttpExchange& exchange, Json& body,
   ApiResult<std::unique_ptr<Turn>> turn = begin_chat(model, exchange, std::move(*request), client);
   if (!turn) return std::unexpected(turn.error());
   return std::make_unique<TurnAnswer>(std::move(*turn), std::move(writer), form);
+}
+
+}  // namespace
+
+void add_chat_routes(RouteTable& table, const RouteParts& parts) {
+  table.add(model_route("/v1/chat/completions", prepare_chat, parts));
 }
 
 }  // namespace slipstream

@@ -1,15 +1,17 @@
-#include "server/routes/completions.h"
-
+// POST /v1/completions.
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "server/api/completion_request.h"
+#include "server/routes/model_route.h"
+#include "server/routes/routes.h"
 #include "server/routes/turn_answer.h"
 #include "server/turn/completion_turn.h"
 #include "server/writers/completion_writer.h"
 
 namespace slipstream {
+namespace {
 
 Prepared prepare_completion(ServedModel& model, HttpExchange& exchange, Json& body,
                             const Client& client) {
@@ -26,6 +28,12 @@ Prepared prepare_completion(ServedModel& model, HttpExchange& exchange, Json& bo
   auto writer = std::make_unique<CompletionWriter>(model, *request, std::move(*prompts));
   return std::make_unique<TurnAnswer>(std::move(*turn), std::move(writer),
                                       TurnAnswer::Form(request->options));
+}
+
+}  // namespace
+
+void add_completion_routes(RouteTable& table, const RouteParts& parts) {
+  table.add(model_route("/v1/completions", prepare_completion, parts));
 }
 
 }  // namespace slipstream
