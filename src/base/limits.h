@@ -91,7 +91,7 @@ struct Limits {
   std::size_t json_free_bytes = std::size_t{1} << 20;
   std::size_t json_bytes_per_byte_max = 10;
 
-  // What a model writes (server/chat). So much is held back while it may become a tool call: its
+  // What a model writes (server/output). So much is held back while it may become a tool call: its
   // arguments before its name, or one parameter whose type must be seen whole. More is given to the
   // client as text.
   std::size_t call_held_bytes_max = std::size_t{1} << 20;
@@ -99,7 +99,7 @@ struct Limits {
   std::size_t call_header_bytes_max = 512;
   // Deeper arguments are no call: a client's parser would recurse as deep.
   std::size_t call_nesting_max = 128;
-  // A model's chat template, and what rendering it may take (server/chat/chat_template.h). The
+  // A model's chat template, and what rendering it may take (server/template/chat_template.h). The
   // longest of 68 public templates has 17 KB. A conversation of 1,000 messages takes most of them
   // 200,000 steps, but those that look at all messages for each of them millions; this many take
   // 0.2 to 1.4 s.

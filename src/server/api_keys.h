@@ -14,9 +14,9 @@
 
 #include "base/mutex.h"
 #include "server/api/api_error.h"
+#include "server/client.h"
 #include "server/keys_file.h"
 #include "server/metrics.h"
-#include "server/routes/generation.h"
 
 namespace slipstream {
 

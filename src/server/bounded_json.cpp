@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/format.h"
+#include "server/json.h"
 
 namespace slipstream {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Members = Json::object_t;
 
 constexpr std::size_t kMessageBytesMax = 256;  // the parser quotes what it read, however long

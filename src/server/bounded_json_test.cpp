@@ -6,11 +6,10 @@
 #include <string>
 
 #include "base/format.h"
+#include "server/json.h"
 
 namespace slipstream {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string nested(std::size_t depth, std::string_view open, std::string_view close) {
   std::string text;

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "engine/engine.h"
-#include "server/chat/chat_template.h"
 #include "server/embedding_worker.h"
 #include "server/metrics.h"
+#include "server/template/chat_template.h"
 
 namespace slipstream {
 

@@ -9,9 +9,9 @@
 
 #include "base/check.h"
 #include "harness.h"
-#include "server/chat/ascii.h"
-#include "server/chat/chat_answer.h"
-#include "server/chat/output_parser.h"
+#include "server/ascii.h"
+#include "server/output/chat_answer.h"
+#include "server/output/output_parser.h"
 
 namespace {
 

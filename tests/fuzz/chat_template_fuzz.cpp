@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "harness.h"
 #include "server/bounded_json.h"
-#include "server/chat/chat_template.h"
+#include "server/template/chat_template.h"
 
 int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   using Json = nlohmann::ordered_json;

@@ -10,9 +10,9 @@
 #include "server/api/chat_request.h"
 #include "server/api/completion_request.h"
 #include "server/api/embedding_request.h"
-#include "server/chat/chat_template.h"
-#include "server/chat/tool_set.h"
+#include "server/output/tool_set.h"
 #include "server/schema/schema_to_grammar.h"
+#include "server/template/chat_template.h"
 
 namespace {
 

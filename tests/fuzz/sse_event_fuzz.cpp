@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "engine/text/utf8.h"
 #include "harness.h"
+#include "server/json.h"
 #include "server/sse.h"
 
 int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {

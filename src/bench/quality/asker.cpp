@@ -5,7 +5,7 @@
 #include <future>
 #include <optional>
 
-#include "server/chat/output_parser.h"
+#include "server/output/output_parser.h"
 
 namespace slipstream::quality {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "base/result.h"
 #include "engine/engine.h"
-#include "server/chat/chat_answer.h"
-#include "server/chat/chat_template.h"
+#include "server/output/chat_answer.h"
+#include "server/template/chat_template.h"
 
 namespace slipstream::quality {
 

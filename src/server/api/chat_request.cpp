@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "server/json.h"
 
 namespace slipstream {
 namespace {
@@ -15,10 +16,6 @@ void read_logprobs(JsonFields& fields, SamplingParams& sampling) {
   const auto n_top = fields.integer("top_logprobs", 0, kTopLogprobsMax);
   if (n_top && !wanted) fields.refuse("top_logprobs", "'top_logprobs' needs 'logprobs': true");
   if (wanted) sampling.n_top_logprobs = static_cast<int>(n_top.value_or(0));
-}
-
-const Json* member(const Json& object, std::string_view name) {
-  return object.is_object() ? JsonFields(object).any(name) : nullptr;
 }
 
 bool has_text(const Json& object, std::string_view name) {
@@ -46,7 +43,7 @@ void check_messages(JsonFields& fields) {
       fields.refuse(path, format_text("'{}' must be an object with a role", path));
       return;
     }
-    if (member(message, "content") == nullptr && message["role"] != "assistant") {
+    if (JsonFields(message).any("content") == nullptr && message["role"] != "assistant") {
       fields.refuse(path + ".content", format_text("'{}.content' is required", path));
       return;
     }

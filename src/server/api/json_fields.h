@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,11 +18,9 @@
 
 #include "base/limits.h"
 #include "server/api/api_error.h"
+#include "server/json.h"
 
 namespace slipstream {
-
-// Keys keep their order: schemas and templates care.
-using Json = nlohmann::ordered_json;
 
 [[nodiscard]] ApiResult<Json> parse_json(std::string_view text, const Limits& limits = kLimits);
 

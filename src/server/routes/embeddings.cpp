@@ -1,12 +1,14 @@
-#include "server/routes/embeddings.h"
-
+// POST /v1/embeddings.
 #include <span>
 #include <utility>
 
 #include "base/format.h"
 #include "server/api/embedding_request.h"
 #include "server/base64.h"
-#include "server/sse.h"
+#include "server/json.h"
+#include "server/routes/model_route.h"
+#include "server/routes/routes.h"
+#include "server/turn/generation.h"
 
 namespace slipstream {
 
@@ -86,8 +88,6 @@ class Embeddings final : public PreparedAnswer {
   std::size_t n_tokens_ = 0;
 };
 
-}  // namespace
-
 Prepared prepare_embeddings(ServedModel& model, HttpExchange& /*exchange*/, Json& body,
                             const Client& client) {
   if (!model.embeddings) {
@@ -100,6 +100,12 @@ Prepared prepare_embeddings(ServedModel& model, HttpExchange& /*exchange*/, Json
   if (!inputs) return std::unexpected(inputs.error());
   for (const std::vector<Token>& input : *inputs) client.charge_prompt(input.size());
   return std::make_unique<Embeddings>(model, as_base64, std::move(*inputs));
+}
+
+}  // namespace
+
+void add_embedding_routes(RouteTable& table, const RouteParts& parts) {
+  table.add(model_route("/v1/embeddings", prepare_embeddings, parts));
 }
 
 }  // namespace slipstream

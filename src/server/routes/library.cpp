@@ -6,8 +6,12 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/limits.h"
 #include "base/log.h"
+#include "server/api/json_fields.h"
 #include "server/http/target.h"
+#include "server/json.h"
+#include "server/routes/routes.h"
 #include "server/run_on.h"
 #include "server/sse.h"
 
@@ -75,7 +79,47 @@ ApiResult<std::string> required_text(const Json& body, std::string_view field) {
   return *text;
 }
 
+ApiError no_library(const HttpExchange& exchange) {
+  return {.status = 404,
+          .message =
+              format_text("There is no {}: the server was started without --hub", exchange.path())};
+}
+
+using PlainRoute = RouteAnswer (LibraryRoutes::*)(HttpExchange&);
+RouteAnswer with_library(const RouteParts& parts, PlainRoute route, HttpExchange& exchange) {
+  if (parts.library == nullptr) co_return std::unexpected(no_library(exchange));
+  co_return co_await ((*parts.library).*route)(exchange);
+}
+
+using BodyRoute = RouteAnswer (LibraryRoutes::*)(HttpExchange&, const Json&);
+RouteAnswer with_library(const RouteParts& parts, BodyRoute route, HttpExchange& exchange) {
+  if (parts.library == nullptr) co_return std::unexpected(no_library(exchange));
+  // A name or two: parsed here, because nothing that is longer is read.
+  if (const auto problem = co_await exchange.read_body(kLimits.http_free_body_bytes)) {
+    co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
+  }
+  const ApiResult<Json> body = parse_json(exchange.request().body(), parts.limits);
+  if (!body) co_return std::unexpected(body.error());
+  co_return co_await ((*parts.library).*route)(exchange, *body);
+}
+
 }  // namespace
+
+void add_library_routes(RouteTable& table, const RouteParts& parts) {
+  using boost::beast::http::verb;
+  const auto add = [&](verb method, std::string_view path, auto route) {
+    table.add({.method = method,
+               .path = path,
+               .answer = [&parts, route](HttpExchange& exchange, const Client&) {
+                 return with_library(parts, route, exchange);
+               }});
+  };
+  add(verb::get, "/slipstream/models", &LibraryRoutes::list);
+  add(verb::post, "/slipstream/models/load", &LibraryRoutes::load);
+  add(verb::post, "/slipstream/models/unload", &LibraryRoutes::unload);
+  add(verb::get, "/slipstream/hub/search", &LibraryRoutes::search);
+  add(verb::post, "/slipstream/hub/pull", &LibraryRoutes::pull);
+}
 
 // Shared by the handler, which may leave, and the thread that pulls, which then ends soon.
 struct LibraryRoutes::Pull {
@@ -140,7 +184,7 @@ struct LibraryRoutes::Pull {
   std::optional<Result<void>> ending SLIP_GUARDED_BY(mutex) = {};
 };
 
-LibraryRoutes::Answer LibraryRoutes::list(HttpExchange& exchange) {
+RouteAnswer LibraryRoutes::list(HttpExchange& exchange) {
   const Waiting waiting(n_waiting_);
   if (const auto checked = waiting.check(); !checked) co_return checked;
   const auto models = co_await run_on(disk_, [this] { return library_.list(); });
@@ -154,7 +198,7 @@ LibraryRoutes::Answer LibraryRoutes::list(HttpExchange& exchange) {
   co_return ApiResult<void>();
 }
 
-LibraryRoutes::Answer LibraryRoutes::load(HttpExchange& exchange, const Json& body) {
+RouteAnswer LibraryRoutes::load(HttpExchange& exchange, const Json& body) {
   const ApiResult<std::string> name = required_text(body, "name");
   if (!name) co_return std::unexpected(name.error());
   ApiResult<ModelPool::Held> model = co_await models_.get(*name, exchange);
@@ -165,7 +209,7 @@ LibraryRoutes::Answer LibraryRoutes::load(HttpExchange& exchange, const Json& bo
   co_return ApiResult<void>();
 }
 
-LibraryRoutes::Answer LibraryRoutes::unload(HttpExchange& exchange, const Json& body) {
+RouteAnswer LibraryRoutes::unload(HttpExchange& exchange, const Json& body) {
   const ApiResult<std::string> name = required_text(body, "name");
   if (!name) co_return std::unexpected(name.error());
   // Giving back gigabytes takes a while.
@@ -175,7 +219,7 @@ LibraryRoutes::Answer LibraryRoutes::unload(HttpExchange& exchange, const Json& 
   co_return ApiResult<void>();
 }
 
-LibraryRoutes::Answer LibraryRoutes::search(HttpExchange& exchange) {
+RouteAnswer LibraryRoutes::search(HttpExchange& exchange) {
   const std::string text = query_value(exchange.request().target(), "q");
   if (text.size() > kSearchBytesMax) {
     co_return refuse("q", format_text("'q' may have {} bytes", kSearchBytesMax));
@@ -212,7 +256,7 @@ ApiResult<void> LibraryRoutes::begin(const std::shared_ptr<Pull>& pull) {
   return {};
 }
 
-LibraryRoutes::Answer LibraryRoutes::pull(HttpExchange& exchange, const Json& body) {
+RouteAnswer LibraryRoutes::pull(HttpExchange& exchange, const Json& body) {
   const ApiResult<std::string> repo = required_text(body, "repo");
   if (!repo) co_return std::unexpected(repo.error());
   const ApiResult<std::string> quant = required_text(body, "quant");

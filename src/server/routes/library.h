@@ -8,34 +8,32 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <memory>
 #include <stop_token>
 #include <string_view>
 
 #include "base/mutex.h"
-#include "server/api/json_fields.h"
 #include "server/http/http_exchange.h"
+#include "server/json.h"
 #include "server/model_library.h"
 #include "server/model_pool.h"
+#include "server/routes/route_table.h"
 
 namespace slipstream {
 
 class LibraryRoutes {
  public:
-  using Answer = boost::asio::awaitable<ApiResult<void>>;
-
   LibraryRoutes(ModelPool& models, ModelLibrary& library) : models_(models), library_(library) {}
   ~LibraryRoutes() { stop(); }
   LibraryRoutes(const LibraryRoutes&) = delete;
   LibraryRoutes& operator=(const LibraryRoutes&) = delete;
 
-  Answer list(HttpExchange& exchange);
-  Answer load(HttpExchange& exchange, const Json& body);
-  Answer unload(HttpExchange& exchange, const Json& body);
-  Answer search(HttpExchange& exchange);
-  Answer pull(HttpExchange& exchange, const Json& body);
+  RouteAnswer list(HttpExchange& exchange);
+  RouteAnswer load(HttpExchange& exchange, const Json& body);
+  RouteAnswer unload(HttpExchange& exchange, const Json& body);
+  RouteAnswer search(HttpExchange& exchange);
+  RouteAnswer pull(HttpExchange& exchange, const Json& body);
 
   // Searches and pulls end soon, and no new ones are taken.
   void stop();

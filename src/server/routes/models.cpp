@@ -1,13 +1,19 @@
-#include "server/routes/models.h"
+// GET /v1/models and GET /v1/models/NAME: what a client can name.
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "server/sse.h"
+#include "server/http/target.h"
+#include "server/json.h"
+#include "server/routes/routes.h"
 
 namespace slipstream {
 
-namespace asio = boost::asio;
-
 namespace {
 
+constexpr std::string_view kOneModel = "/v1/models/";  // and its name
+
+// When the server started is all that there is to say about when a model was made.
 Json describe_model(const ModelPool::Status& model, std::time_t started) {
   Json json = {{"id", model.name},
                {"object", "model"},
@@ -18,24 +24,40 @@ Json describe_model(const ModelPool::Status& model, std::time_t started) {
   return json;
 }
 
-}  // namespace
-
-asio::awaitable<ApiResult<void>> answer_models(ModelPool& models, std::time_t started,
-                                               HttpExchange& exchange) {
-  const ApiResult<std::vector<ModelPool::Status>> all = co_await models.list_all();
+// Models of the library that are not loaded are listed, too: a request may name them.
+RouteAnswer answer_models(const RouteParts& parts, HttpExchange& exchange) {
+  const ApiResult<std::vector<ModelPool::Status>> all = co_await parts.models.list_all();
   if (!all) co_return std::unexpected(all.error());
   Json data = Json::array();
-  for (const ModelPool::Status& model : *all) data.push_back(describe_model(model, started));
+  for (const ModelPool::Status& model : *all) {
+    data.push_back(describe_model(model, parts.started));
+  }
   (void)co_await exchange.reply({.body = dump({{"object", "list"}, {"data", std::move(data)}})});
   co_return ApiResult<void>();
 }
 
-asio::awaitable<ApiResult<void>> answer_one_model(ModelPool& models, std::string_view name,
-                                                  std::time_t started, HttpExchange& exchange) {
-  const ApiResult<ModelPool::Status> model = co_await models.status(std::string(name));
+RouteAnswer answer_one_model(const RouteParts& parts, HttpExchange& exchange) {
+  const ApiResult<ModelPool::Status> model =
+      co_await parts.models.status(without_percents(exchange.path().substr(kOneModel.size())));
   if (!model) co_return std::unexpected(model.error());
-  (void)co_await exchange.reply({.body = dump(describe_model(*model, started))});
+  (void)co_await exchange.reply({.body = dump(describe_model(*model, parts.started))});
   co_return ApiResult<void>();
+}
+
+}  // namespace
+
+void add_model_routes(RouteTable& table, const RouteParts& parts) {
+  namespace http = boost::beast::http;
+  table.add({.method = http::verb::get,
+             .path = "/v1/models",
+             .answer = [&parts](HttpExchange& exchange,
+                                const Client&) { return answer_models(parts, exchange); },
+             .answers_to_the_end = true});
+  table.add({.method = http::verb::get,
+             .path = kOneModel,
+             .answer = [&parts](HttpExchange& exchange,
+                                const Client&) { return answer_one_model(parts, exchange); },
+             .answers_to_the_end = true});
 }
 
 }  // namespace slipstream

@@ -1,12 +1,15 @@
-#include "server/routes/tokens.h"
-
+// POST /tokenize and /detokenize, under vLLM's names for the fields.
 #include <algorithm>
 
 #include "base/format.h"
 #include "base/limits.h"
-#include "server/sse.h"
+#include "server/api/json_fields.h"
+#include "server/json.h"
+#include "server/routes/model_route.h"
+#include "server/routes/routes.h"
 
 namespace slipstream {
+namespace {
 
 Prepared prepare_tokenize(ServedModel& model, HttpExchange& /*exchange*/, Json& body,
                           const Client& /*client*/) {
@@ -44,6 +47,13 @@ Prepared prepare_detokenize(ServedModel& model, HttpExchange& /*exchange*/, Json
     }
   }
   return std::make_unique<PreparedReply>(HttpReply{.body = dump({{"prompt", text}})});
+}
+
+}  // namespace
+
+void add_token_routes(RouteTable& table, const RouteParts& parts) {
+  table.add(model_route("/tokenize", prepare_tokenize, parts));
+  table.add(model_route("/detokenize", prepare_detokenize, parts));
 }
 
 }  // namespace slipstream

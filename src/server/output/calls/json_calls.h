@@ -1,0 +1,84 @@
+// JsonCalls: calls as JSON objects, one or a list: {"name": "f", "arguments": {...}}.
+//
+// The name may stand under "name", "tool_name" or "function", the arguments under "arguments",
+// "parameters" or "args", both also within "function" or a list "tool_calls". Arguments given as a
+// text of JSON are unpacked. Arguments before the name are held back, which the owner limits.
+//
+// Threads: thread-compatible. Errors: a Step.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "server/output/calls/call_reader.h"
+
+namespace slipstream {
+
+class JsonCalls : public CallReader {
+ public:
+  JsonCalls(const JsonCallsSyntax& syntax, const ToolSet& tools)
+      : syntax_(syntax), tools_(tools), closing_(syntax.close) {}
+
+  [[nodiscard]] Step push(char byte, CallSink& sink) override;
+  void finish(CallSink& sink) override;
+  [[nodiscard]] std::string untold() const override;
+
+ private:
+  enum class State {
+    kBeforeCall,
+    kKeyOrClose,
+    kKey,
+    kColon,
+    kValue,  // before the first byte of one
+    kName,
+    kArguments,    // an object
+    kPacked,       // an object within a string
+    kNoArguments,  // null, "" or [], which stand for {}
+    kOther,
+    kAfterValue,
+    kAfterCall,
+    kClosing,
+  };
+
+  Step push_before_call(char byte, CallSink& sink);
+  Step push_key_or_close(char byte, CallSink& sink);
+  Step push_key(char byte);
+  Step push_value(char byte, CallSink& sink);
+  Step push_text(char byte, CallSink& sink);  // kName, kNoArguments, kOther
+  Step push_arguments(char byte, CallSink& sink);
+  Step push_packed(char byte, CallSink& sink);
+  Step push_after_value(char byte, CallSink& sink);
+  Step push_after_call(char byte, CallSink& sink);
+
+  void start_value(State state);
+  Step end_text(CallSink& sink);
+  void write_arguments(CallSink& sink);
+  void begin_if_named(CallSink& sink);
+  void end_arguments(CallSink& sink, bool complete);
+  Step end_object(CallSink& sink);
+  Step recover(char byte, CallSink& sink);
+  [[nodiscard]] bool is_streaming() const { return begun_ && !ended_; }
+
+  const JsonCallsSyntax& syntax_;
+  const ToolSet& tools_;
+  CallClosing closing_;
+  State state_ = State::kBeforeCall;
+  bool in_list_ = false;
+  bool list_is_wrapped_ = false;  // in {"tool_calls": [...]}, which is still open
+  bool after_separator_ = false;
+  int n_wrappers_ = 0;  // objects that are open around the one with the name
+  std::string key_;
+  JsonReader value_;
+  std::string text_;  // what value_ wrote and nobody has taken yet
+  // Arguments within a string: the string is read by value_, what it says by packed_.
+  JsonReader packed_;
+  std::string unpacked_;
+  bool packed_done_ = false;
+  std::optional<std::string> name_;
+  bool has_arguments_ = false;
+  bool arguments_done_ = false;
+  bool begun_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace slipstream

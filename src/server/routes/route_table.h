@@ -1,0 +1,39 @@
+// RouteTable: which paths there are, and who answers them.
+//
+// Threads: filled before the server listens, then immutable. Errors: none.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/beast/http/verb.hpp>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "server/api/api_error.h"
+#include "server/client.h"
+#include "server/http/http_exchange.h"
+
+namespace slipstream {
+
+using RouteAnswer = boost::asio::awaitable<ApiResult<void>>;
+
+struct Route {
+  boost::beast::http::verb method;
+  std::string_view path;  // one that ends with '/' is of every path that begins with it
+  std::function<RouteAnswer(HttpExchange&, const Client&)> answer;
+  bool is_open = false;             // to those without a key
+  bool answers_to_the_end = false;  // others are refused when the server is about to end
+};
+
+class RouteTable {
+ public:
+  // REQUIRES: no other has this path.
+  void add(Route route);
+  // Null: there is none.
+  [[nodiscard]] const Route* find(std::string_view path) const;
+
+ private:
+  std::vector<Route> routes_;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,69 @@
+#include "server/routes/turn_answer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/sse.h"
+
+namespace slipstream {
+
+namespace asio = boost::asio;
+
+TurnAnswer::TurnAnswer(std::unique_ptr<Turn> turn, std::unique_ptr<TurnWriter> writer,
+                       const Form& form)
+    : turn_(std::move(turn)), writer_(std::move(writer)), form_(form) {}
+
+asio::awaitable<ApiResult<void>> TurnAnswer::send(HttpExchange& exchange, WorkerPool& workers) {
+  exchange.drop_body();  // the engine has what it needs of it
+  return form_.streams ? send_events(exchange, workers) : send_whole(exchange, workers);
+}
+
+asio::awaitable<ApiResult<void>> TurnAnswer::send_whole(HttpExchange& exchange,
+                                                        WorkerPool& workers) {
+  while (!turn_->has_ended()) {
+    auto items = co_await turn_->next();
+    if (!items) co_return ApiResult<void>();
+    for (EngineStream::Item& item : *items) {
+      ApiResult<TurnStep> step = turn_->take(std::move(item));
+      if (!step) co_return std::unexpected(step.error());
+      writer_->collect(std::move(*step));
+    }
+  }
+  const auto write = [this]() -> ApiResult<std::string> { return writer_->whole(turn_->usage()); };
+  ApiResult<std::string> body =
+      form_.has_logprobs ? co_await workers.go_on(exchange, write) : write();
+  if (!body) co_return std::unexpected(body.error());
+  (void)co_await exchange.reply({.body = std::move(*body)});
+  co_return ApiResult<void>();
+}
+
+asio::awaitable<ApiResult<void>> TurnAnswer::send_events(HttpExchange& exchange,
+                                                         WorkerPool& workers) {
+  if (!co_await exchange.begin_stream(event_stream_head())) co_return ApiResult<void>();
+  const std::string first = writer_->begin();
+  if (!co_await exchange.send(first)) co_return ApiResult<void>();
+  while (!turn_->has_ended()) {
+    auto items = co_await turn_->next();
+    if (!items) co_return ApiResult<void>();
+    const bool is_long = std::ranges::any_of(
+        *items, [](const auto& item) { return !item.event.prompt_logprobs.empty(); });
+    const auto write = [&]() -> ApiResult<std::string> { return events_of(std::move(*items)); };
+    const ApiResult<std::string> events =
+        is_long ? co_await workers.go_on(exchange, write) : write();
+    if (!events || !co_await exchange.send(*events)) co_return ApiResult<void>();
+  }
+  const std::string last = writer_->end(turn_->usage());
+  if (co_await exchange.send(last)) (void)co_await exchange.end_stream();
+  co_return ApiResult<void>();
+}
+
+std::string TurnAnswer::events_of(Turn::Items items) {
+  std::string events;
+  for (EngineStream::Item& item : items) {
+    ApiResult<TurnStep> step = turn_->take(std::move(item));
+    events += step ? writer_->write(std::move(*step)) : writer_->write(step.error());
+  }
+  return events;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,44 @@
+// TurnAnswer: a turn on its way to the client, whole or in events, in the words of a writer.
+//
+// Events are written by the connection's own thread, so that a stream never waits for a worker.
+// Only log-probabilities of a whole text, which can be long, are left to one.
+//
+// Threads: as of PreparedAnswer. Errors: send(): what the engine failed with, while there is still
+// an answer to give it in.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <string>
+
+#include "server/api/generation_options.h"
+#include "server/routes/prepared_answer.h"
+#include "server/turn/turn.h"
+#include "server/turn/turn_writer.h"
+
+namespace slipstream {
+
+class TurnAnswer final : public PreparedAnswer {
+ public:
+  struct Form {
+    explicit Form(const GenerationOptions& options)
+        : streams(options.streams), has_logprobs(options.sampling.n_top_logprobs >= 0) {}
+    bool streams;
+    bool has_logprobs;
+  };
+  TurnAnswer(std::unique_ptr<Turn> turn, std::unique_ptr<TurnWriter> writer, const Form& form);
+
+  boost::asio::awaitable<ApiResult<void>> send(HttpExchange& exchange,
+                                               WorkerPool& workers) override;
+
+ private:
+  boost::asio::awaitable<ApiResult<void>> send_whole(HttpExchange& exchange, WorkerPool& workers);
+  boost::asio::awaitable<ApiResult<void>> send_events(HttpExchange& exchange, WorkerPool& workers);
+  [[nodiscard]] std::string events_of(Turn::Items items);
+
+  const std::unique_ptr<Turn> turn_;
+  const std::unique_ptr<TurnWriter> writer_;
+  const Form form_;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,111 @@
+#include "server/turn/chat_turn.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/format.h"
+#include "server/bounded_json.h"
+#include "server/demand/answer_grammar.h"
+#include "server/output/output_parser.h"
+#include "server/turn/generation.h"
+
+namespace slipstream {
+namespace {
+
+// Each value of messages and tools takes memory many times its text, and most of them tokens. What
+// has more of them than this never fits, and is refused before a template sees it.
+std::size_t n_values_max(const ServedModel& model) {
+  constexpr std::size_t kPerToken = 4;  // clients add some that no template reads
+  constexpr std::size_t kAlways = 1024;
+  return kAlways + kPerToken * static_cast<std::size_t>(model.engine->n_context());
+}
+
+ApiResult<void> check_values(const ServedModel& model, const Json& body) {
+  std::size_t n = 0;
+  for (const char* name : {"messages", "tools"}) {
+    if (body.contains(name)) n += n_values(body[name]);
+  }
+  if (n <= n_values_max(model)) return {};
+  return std::unexpected(ApiError{
+      .message = format_text("'messages' and 'tools' have {} values, more than the {} that "
+                             "a context of {} tokens takes: leave out old messages, or tools",
+                             n, n_values_max(model), model.engine->n_context()),
+      .param = "messages",
+      .code = "context_length_exceeded"});
+}
+
+// Takes the messages and variables: values of the template are made of them.
+ApiResult<MarkedText> render(const ServedModel& model, ChatRequest& request) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  Result<MarkedText> text =
+      model.chat_template->render({.messages = std::move(request.messages),
+                                   .tools = request.tools,
+                                   .variables = std::move(request.template_variables),
+                                   .now = now,
+                                   .n_argument_values_max = n_values_max(model)});
+  if (!text) return refuse("messages", text.error().message);
+  return std::move(*text);
+}
+
+ApiResult<std::vector<Token>> tokens_of(const ServedModel& model, const MarkedText& prompt) {
+  const Vocabulary& vocabulary = model.engine->vocabulary();
+  const int n_context = model.engine->n_context();
+  if (const auto fits = check_length(vocabulary, "messages", prompt.text(), n_context); !fits) {
+    return std::unexpected(fits.error());
+  }
+  Result<std::vector<Token>> tokens =
+      vocabulary.tokenize_chat(prompt, static_cast<std::size_t>(n_context));
+  if (!tokens) return refuse("messages", tokens.error().message);
+  return std::move(*tokens);
+}
+
+}  // namespace
+
+ApiResult<void> check_chat(const ServedModel& model, const Json& body) {
+  // submit() asks again.
+  if (const Result<void> room = model.engine->check_room(); !room) {
+    return std::unexpected(to_api_error(room.error()));
+  }
+  if (!model.chat_template) {
+    return refuse("model", "This model has no chat template: use /v1/completions");
+  }
+  return check_values(model, body);
+}
+
+ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model, HttpExchange& exchange,
+                                            ChatRequest request, const Client& client) {
+  const ApiResult<MarkedText> rendered = render(model, request);
+  if (!rendered) return std::unexpected(rendered.error());
+  const std::string& prompt = rendered->text();
+  const ApiResult<std::vector<Token>> tokens = tokens_of(model, *rendered);
+  if (!tokens) return std::unexpected(tokens.error());
+  const ApiResult<int> n_tokens =
+      tokens_to_generate("messages", tokens->size(), request.options, model.engine->n_context());
+  if (!n_tokens) return std::unexpected(n_tokens.error());
+  ApiResult<std::string> grammar =
+      grammar_of_answer(*model.chat_template, model.engine->vocabulary(), request, prompt);
+  if (!grammar) return std::unexpected(grammar.error());
+  request.options.sampling.grammar = std::move(*grammar);
+
+  const ChatFormat& format = model.chat_template->format();
+  auto turn = std::make_unique<Turn>(
+      model, exchange, client.account,
+      Turn::Options{.n_per_prompt = request.options.n,
+                    .parsing = OutputParser::Options{
+                        .format = format,
+                        .tools = ToolSet(request.tools),
+                        .starts_in_reasoning = opens_reasoning(prompt, format.reasoning),
+                        .ends_with_call = !request.tool_choice.allows_several}});
+  for (int i = 0; i < request.options.n; ++i) {
+    GenerateRequest generate = make_request(request.options, *tokens, *n_tokens, i, client);
+    generate.shows_control_tokens = true;  // markup is made of them
+    const Result<void> submitted = turn->submit(std::move(generate));
+    if (!submitted) return std::unexpected(to_api_error(submitted.error()));
+  }
+  client.charge_prompt(tokens->size());
+  return turn;
+}
+
+}  // namespace slipstream

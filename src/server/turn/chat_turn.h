@@ -1,0 +1,27 @@
+// begin_chat(): a conversation becomes a turn: a prompt by the model's template, the grammar that
+// the request demands, and one request to the engine for each answer.
+//
+// Threads: on a worker. Errors: ApiErrors that name the field.
+#pragma once
+
+#include <memory>
+
+#include "server/api/chat_request.h"
+#include "server/client.h"
+#include "server/http/http_exchange.h"
+#include "server/json.h"
+#include "server/served_model.h"
+#include "server/turn/turn.h"
+
+namespace slipstream {
+
+// What can be refused before the body is read into a ChatRequest, and anything is built for it.
+[[nodiscard]] ApiResult<void> check_chat(const ServedModel& model, const Json& body);
+
+// REQUIRES: check_chat().
+[[nodiscard]] ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model,
+                                                          HttpExchange& exchange,
+                                                          ChatRequest request,
+                                                          const Client& client);
+
+}  // namespace slipstream

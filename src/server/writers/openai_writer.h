@@ -1,0 +1,69 @@
+// OpenAiWriter: what OpenAI's answers to /v1/chat/completions and /v1/completions have in common:
+// choices in a body with an id, and events that are such bodies.
+//
+// Threads: as of TurnWriter. Errors: none.
+#pragma once
+
+#include <cstddef>
+#include <ctime>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/text/vocabulary.h"
+#include "server/api/generation_options.h"
+#include "server/json.h"
+#include "server/served_model.h"
+#include "server/turn/turn_writer.h"
+
+namespace slipstream {
+
+// "cmpl-4f3a...": no two alike.
+[[nodiscard]] std::string new_id(std::string_view prefix);
+
+// "stop", "length" or "tool_calls".
+[[nodiscard]] std::string_view name(TurnEnd::Reason reason);
+
+class OpenAiWriter : public TurnWriter {
+ public:
+  std::string begin() final;
+  std::string write(TurnStep step) final;
+  std::string write(const ApiError& error) final;
+  std::string end(const Usage& usage) final;
+  std::string whole(const Usage& usage) final;
+
+ protected:
+  // What the API calls its answers.
+  struct Names {
+    std::string_view id_prefix;
+    std::string_view whole;
+    std::string_view chunk;
+  };
+  OpenAiWriter(const Names& names, const ServedModel& model, const GenerationOptions& options,
+               std::size_t n_choices);
+
+  [[nodiscard]] const Vocabulary& vocabulary() const { return model_.engine->vocabulary(); }
+  [[nodiscard]] std::size_t n_choices() const { return n_choices_; }
+  [[nodiscard]] bool wants_logprobs() const { return wants_logprobs_; }
+
+ private:
+  // Of a stream: choices before anything is generated, and what a step adds to one; each is sent as
+  // a chunk.
+  [[nodiscard]] virtual std::vector<Json> first_choices() { return {}; }
+  [[nodiscard]] virtual std::vector<Json> choices_of(TurnStep step) = 0;
+  // Of one answer: what was collected.
+  [[nodiscard]] virtual Json choice(std::size_t idx) = 0;
+
+  [[nodiscard]] std::string chunks(std::vector<Json> choices) const;
+  [[nodiscard]] Json body(std::string_view object, Json choices) const;
+
+  const Names names_;
+  const ServedModel& model_;
+  const std::size_t n_choices_;
+  const bool wants_logprobs_;
+  const bool wants_usage_in_stream_;
+  const std::string id_;
+  const std::time_t created_;
+};
+
+}  // namespace slipstream
