@@ -35,10 +35,10 @@ std::size_t FilePiece::n_block_bytes() const {
   return static_cast<std::size_t>(end - block_start(offset));
 }
 
-Result<DataFile> open_data_file(const std::string& path, ReadWay way) {
+Result<DataFile> open_data_file(const std::string& path, ReadMethod way) {
   DataFile file;
   file.path = path;
-  if (way == ReadWay::kUringDirect) {
+  if (way == ReadMethod::kUringDirect) {
     // tmpfs and some network file systems refuse O_DIRECT: then reads go through the page cache.
     if (Result<UniqueFd> direct = open_file(path, O_RDONLY | O_DIRECT)) {
       file.fd = std::move(*direct);
@@ -82,14 +82,14 @@ struct SlabReader::Request {
   Ticket ticket = 0;
 };
 
-SlabReader::SlabReader(ReadWay way) : way_(way) {
-  if (way == ReadWay::kPread) return;
+SlabReader::SlabReader(ReadMethod way) : way_(way) {
+  if (way == ReadMethod::kPread) return;
   auto ring = std::make_unique<Ring>();
   ring->is_open = io_uring_queue_init(kQueueDepth, &ring->uring, 0) == 0;
   if (ring->is_open) {
     ring_ = std::move(ring);
   } else {
-    way_ = ReadWay::kPread;
+    way_ = ReadMethod::kPread;
   }
 }
 
@@ -108,9 +108,9 @@ SlabReader::~SlabReader() {
 
 std::string_view SlabReader::way_name() const {
   switch (way_) {
-    case ReadWay::kUringDirect: return "io_uring, past the page cache";
-    case ReadWay::kUringBuffered: return "io_uring, through the page cache";
-    case ReadWay::kPread: return "pread, one at a time";
+    case ReadMethod::kUringDirect: return "io_uring, past the page cache";
+    case ReadMethod::kUringBuffered: return "io_uring, through the page cache";
+    case ReadMethod::kPread: return "pread, one at a time";
   }
   return "";
 }

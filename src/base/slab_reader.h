@@ -28,7 +28,7 @@ namespace slipstream {
 // all.
 inline constexpr std::size_t kBlockBytes = 4096;
 
-enum class ReadWay { kUringDirect, kUringBuffered, kPread };
+enum class ReadMethod { kUringDirect, kUringBuffered, kPread };
 
 struct DataFile {
   std::string path;
@@ -38,7 +38,7 @@ struct DataFile {
 };
 
 // Opens the file for reads in the best way up to `way`.
-[[nodiscard]] Result<DataFile> open_data_file(const std::string& path, ReadWay way);
+[[nodiscard]] Result<DataFile> open_data_file(const std::string& path, ReadMethod way);
 
 // Bytes [offset, offset + n_bytes) of a file. `into` receives the enclosing whole blocks and starts
 // with a block: the piece itself begins at into[offset % kBlockBytes].
@@ -57,13 +57,13 @@ class SlabReader {
   // Reads given to one start() are waited for together.
   using Ticket = std::uint64_t;
 
-  explicit SlabReader(ReadWay way);
+  explicit SlabReader(ReadMethod way);
   ~SlabReader();
   SlabReader(const SlabReader&) = delete;
   SlabReader& operator=(const SlabReader&) = delete;
 
   // What is really used, and in words for a log line.
-  [[nodiscard]] ReadWay way() const { return way_; }
+  [[nodiscard]] ReadMethod way() const { return way_; }
   [[nodiscard]] std::string_view way_name() const;
 
   // Memory that reads will go to. Naming it once saves the kernel from looking up its pages at each
@@ -91,7 +91,7 @@ class SlabReader {
   Request* take_request();  // null: nothing is read any more
   Batch& batch_of(Ticket ticket);
 
-  ReadWay way_;
+  ReadMethod way_;
   std::unique_ptr<Ring> ring_;
   std::vector<std::unique_ptr<Request>> requests_;  // all there are
   std::vector<Request*> free_requests_;

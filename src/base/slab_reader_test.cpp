@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kFileBytes = (std::size_t{3} << 20) + 1234;  // ends within a block
 
-class SlabReaderTest : public testing::TestWithParam<ReadWay> {
+class SlabReaderTest : public testing::TestWithParam<ReadMethod> {
  protected:
   void SetUp() override {
     std::mt19937 random(3);
@@ -163,7 +163,7 @@ void break_rings() {
 
 TEST_P(SlabReaderTest, ADeadRingIsAnErrorAndNotAWaitForEver) {
   SlabReader reader(GetParam());
-  const bool has_ring = reader.way() != ReadWay::kPread;
+  const bool has_ring = reader.way() != ReadMethod::kPread;
   const std::vector<FilePiece> pieces = random_pieces(20, 50'000);
   break_rings();
   for (int i = 0; i < 2; ++i) {  // and from then on
@@ -185,18 +185,18 @@ TEST_P(SlabReaderTest, MayBeDestroyedWhileReadsAreUnderWay) {
   memory_.reset();
 }
 
-std::string way_name(const testing::TestParamInfo<ReadWay>& way) {
+std::string way_name(const testing::TestParamInfo<ReadMethod>& way) {
   switch (way.param) {
-    case ReadWay::kUringDirect: return "direct";
-    case ReadWay::kUringBuffered: return "buffered";
-    case ReadWay::kPread: return "pread";
+    case ReadMethod::kUringDirect: return "direct";
+    case ReadMethod::kUringBuffered: return "buffered";
+    case ReadMethod::kPread: return "pread";
   }
   return "";
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, SlabReaderTest,
-                         testing::Values(ReadWay::kUringDirect, ReadWay::kUringBuffered,
-                                         ReadWay::kPread),
+                         testing::Values(ReadMethod::kUringDirect, ReadMethod::kUringBuffered,
+                                         ReadMethod::kPread),
                          way_name);
 
 }  // namespace

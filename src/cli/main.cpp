@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 
@@ -23,6 +24,7 @@
 #include "cli/run/run.h"
 #include "cli/serve/serve.h"
 #include "cli/version.h"
+#include "contract/environment.h"
 
 namespace {
 
@@ -283,7 +285,15 @@ int run_bench(const slipstream::bench::Options& options,
   return slipstream::bench::run(load);
 }
 
+// These variables choose for stock programs; here --kv and --stream-experts choose. Left set, they
+// would compress a cache that is called f16, and stock's own speed and quality would be ours.
+void forget_choices_for_stock() {
+  for (const char* name : {slipstream::turbo::kSchemeVariable, slipstream::turbo::kExpertsVariable})
+    (void)unsetenv(name);
+}
+
 int run(int argc, char** argv) {
+  forget_choices_for_stock();
   CLI::App app("Long contexts and big models on the machine you own, behind stock llama.cpp.",
                "slipstream");
   app.footer(kFooter);

@@ -152,7 +152,7 @@ class LocalModel(ChatCase):
         terminal.ask("/set max_tokens 1", r'"max_tokens":1')
         terminal.ask("Once more?", status + r" \| stopped at the token limit")
         terminal.ask("/set nonsense 1", "there is no setting 'nonsense'; there are temperature")
-        terminal.ask("/nonsense", "there is no /nonsense")
+        terminal.ask("/nonsense", "there is no command /nonsense")
         terminal.ask("/help", r"/regen +generate the last answer again")
         terminal.ask("/stats", r"3 answers of \d+ tokens")
         terminal.send("/exit\n")

@@ -1,6 +1,6 @@
 """The program as a person meets it: --version, --help, doctor, run, and a wrong command line.
 
-Environment: SLIPSTREAM_BIN, the built program.
+Environment: SLIPSTREAM_BIN, the built program; TURBO_PLUGIN.
 """
 
 import os
@@ -64,6 +64,20 @@ class Run(unittest.TestCase):
 
     def run_model(self, *arguments, **environment):
         return slipstream("run", NEEDLE_MODEL, "--temp", "0", "-n", "8", *arguments, **environment)
+
+    def test_f16_stays_stock_whatever_the_shell_has_set(self):
+        prompt = (FIXTURES / "haystack.txt").read_text()[:6000]
+
+        def text(*arguments, **environment):
+            result = slipstream("run", NEEDLE_MODEL, "--temp", "0", "-n", "40", "-t", "1", "-p", prompt,
+                                *arguments, **environment)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return result.stdout
+
+        stock = text("--kv", "f16")
+        self.assertNotEqual(text("--kv", "turbo2"), stock, "two bits are seen in this text")
+        self.assertEqual(text("--kv", "f16", GGML_BACKEND_PATH=os.environ["TURBO_PLUGIN"],
+                              GGML_TURBO_KV="turbo2", GGML_TURBO_EXPERTS="1G"), stock)
 
     def test_text_goes_to_stdout_and_timings_to_stderr(self):
         result = self.run_model("-p", "Once upon a time")

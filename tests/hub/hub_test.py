@@ -296,7 +296,7 @@ class Refused(HubCase):
                 del listing["siblings"][0][key]
             return listing
         self.hub.change_listing = without_hash
-        self.refused("gives no hash .* of M-Q8_0.gguf", "org/repo")
+        self.refused("gives no hash .* for M-Q8_0.gguf", "org/repo")
         self.assertEqual(self.hub.asked("cdn"), [])
 
     def test_no_room_is_said_before_a_byte_is_fetched(self):
@@ -366,7 +366,7 @@ class InstalledModel(HubCase):
         self.assertIn(str(self.path), self.run_program("list", "--paths").stdout)
         nobody = self.run_program("rm", "org/needle-GGUF:Q8_0")
         self.assertEqual(nobody.returncode, 1)
-        self.assertIn("say --yes", nobody.stderr)
+        self.assertIn("use --yes", nobody.stderr)
         self.assertTrue(self.path.exists())
         removed = self.run_program("rm", "org/needle-GGUF:Q8_0", "--yes")
         self.assertEqual(removed.stdout, "removed org/needle-GGUF:Q8_0, 9 MiB freed\n")

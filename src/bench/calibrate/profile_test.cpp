@@ -86,7 +86,7 @@ TEST_F(ProfileFile, OfAnotherModelOrVersionIsRefused) {
   const Result<Profile> other_model = load_profile(path_, "ef01", "1.2.3");
   ASSERT_FALSE(other_model);
   EXPECT_EQ(other_model.error().code, Code::kInvalidArgument);
-  EXPECT_THAT(other_model.error().message, HasSubstr("of another model (model.gguf)"));
+  EXPECT_THAT(other_model.error().message, HasSubstr("for another model (model.gguf)"));
   const Result<Profile> other_version = load_profile(path_, "abcd", "1.2.4");
   ASSERT_FALSE(other_version);
   EXPECT_EQ(other_version.error().code, Code::kUnsupported);

@@ -23,13 +23,13 @@ Result<double> measure_disk(const std::string& path) {
   constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
   constexpr std::size_t kPieces = 64;
   constexpr std::chrono::milliseconds kTime(700);
-  const Result<DataFile> file = open_data_file(path, ReadWay::kUringDirect);
+  const Result<DataFile> file = open_data_file(path, ReadMethod::kUringDirect);
   if (!file) return std::unexpected(file.error());
   if (file->n_bytes < 4 * kPieceBytes) return 0;
   Result<Mapping> memory = Mapping::anonymous(kPieces * kPieceBytes);
   if (!memory) return std::unexpected(memory.error());
   std::mt19937_64 random(1);
-  SlabReader reader(ReadWay::kUringDirect);
+  SlabReader reader(ReadMethod::kUringDirect);
   const auto start = std::chrono::steady_clock::now();
   std::chrono::duration<double> took{};
   std::size_t n_bytes = 0;

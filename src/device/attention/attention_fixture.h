@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "contract/scheme.h"
+#include "device/kv_buffer/kv_buffer.h"
 
 namespace slipstream::turbo {
 

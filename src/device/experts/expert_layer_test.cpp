@@ -26,7 +26,7 @@ class ExpertLayerTest : public testing::TestWithParam<std::size_t> {
     Result<UniqueFd> out = open_file(path_, O_CREAT | O_TRUNC | O_WRONLY);
     ASSERT_TRUE(out);
     ASSERT_TRUE(write_exactly(out->get(), content_));
-    Result<DataFile> file = open_data_file(path_, ReadWay::kUringDirect);
+    Result<DataFile> file = open_data_file(path_, ReadMethod::kUringDirect);
     ASSERT_TRUE(file) << file.error().message;
     file_ = std::make_unique<DataFile>(std::move(*file));
     for (std::size_t i = 0; i < 2; ++i) {
@@ -96,7 +96,7 @@ class ExpertLayerTest : public testing::TestWithParam<std::size_t> {
   const std::string path_ = "/var/tmp/expert_layer_test." + std::to_string(::getpid());
   std::vector<std::byte> content_;
   std::unique_ptr<DataFile> file_;
-  SlabReader reader_{ReadWay::kUringDirect};
+  SlabReader reader_{ReadMethod::kUringDirect};
   ExpertLayer layer_{0, kExperts};
 };
 

@@ -24,10 +24,10 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   return size << (10 * power);
 }
 
-Result<ReadWay> parse_way(std::string_view name) {
-  if (name == "direct") return ReadWay::kUringDirect;
-  if (name == "buffered") return ReadWay::kUringBuffered;
-  if (name == "pread") return ReadWay::kPread;
+Result<ReadMethod> parse_way(std::string_view name) {
+  if (name == "direct") return ReadMethod::kUringDirect;
+  if (name == "buffered") return ReadMethod::kUringBuffered;
+  if (name == "pread") return ReadMethod::kPread;
   return fail(Code::kInvalidArgument,
               format_text("no way to read named \"{}\": direct, buffered or pread", name));
 }

@@ -21,7 +21,7 @@ namespace slipstream::turbo {
 struct ExpertOptions {
   std::uint64_t cache_bytes = 0;  // 0: experts are not streamed
   CachePolicy policy = CachePolicy::kAutomatic;
-  ReadWay way = ReadWay::kUringDirect;
+  ReadMethod way = ReadMethod::kUringDirect;
   bool looks_ahead = true;  // reads what the next layer's router will probably choose
   std::string trace_path;
   std::string pin_path;

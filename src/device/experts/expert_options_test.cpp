@@ -10,7 +10,7 @@ TEST(ExpertOptions, ASizeAloneIsEnough) {
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options->cache_bytes, std::uint64_t{4} << 30);
   EXPECT_EQ(options->policy, CachePolicy::kAutomatic);
-  EXPECT_EQ(options->way, ReadWay::kUringDirect);
+  EXPECT_EQ(options->way, ReadMethod::kUringDirect);
   EXPECT_TRUE(options->looks_ahead);
 }
 
@@ -20,7 +20,7 @@ TEST(ExpertOptions, EverythingCanBeNamed) {
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options->cache_bytes, std::uint64_t{512} << 20);
   EXPECT_EQ(options->policy, CachePolicy::kLeastOften);
-  EXPECT_EQ(options->way, ReadWay::kPread);
+  EXPECT_EQ(options->way, ReadMethod::kPread);
   EXPECT_FALSE(options->looks_ahead);
   EXPECT_EQ(options->trace_path, "/tmp/t");
   EXPECT_EQ(options->pin_path, "/tmp/p");

@@ -116,7 +116,7 @@ Result<void> ExpertStore::prepare() {
                        "read with {}{}",
                        n_slots, n_experts_max, layers_.size(),
                        format_bytes(n_slots * n_bytes_per_slot), reader_.way_name(),
-                       reader_.way() == ReadWay::kUringDirect && !is_direct
+                       reader_.way() == ReadMethod::kUringDirect && !is_direct
                            ? " (not here: the file system refuses it)"
                            : ""));
   return {};

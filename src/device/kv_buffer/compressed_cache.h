@@ -8,7 +8,7 @@
 // What is encoded of keys is the difference from a centre, one vector per head: the mean of the
 // first rows written, where it stands out. Keys of many models share a large offset, which a codec
 // that scales by length would spend its precision on. Attention adds the centre's part back exactly
-// (attention.cpp). Fitted keys have the mean of their fit. Values have no centre: the first token
+// (piece_queries.cpp). Fitted keys have the mean of their fit. Values have no centre: the first token
 // of most models has a value of almost nothing and half of the attention, and a centre would make
 // it large.
 //
