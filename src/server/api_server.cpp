@@ -90,7 +90,6 @@ class ApiServer::Impl {
                               .library = library_.get(),
                               .workers = workers_,
                               .metrics = metrics_,
-                              .limits = options_.http.limits,
                               .started = std::time(nullptr)});
     add_routes(table_, *parts_);
   }

@@ -77,7 +77,7 @@ std::size_t heap_bytes(const Json& value) {
 // nlohmann's events of a text, in the order of the text.
 class Builder final : public nlohmann::json_sax<Json> {
  public:
-  Builder(const Limits& limits, std::size_t text_bytes)
+  Builder(const JsonLimits& limits, std::size_t text_bytes)
       : limits_(limits),
         n_bytes_max_(
             std::min(limits.json_bytes_max,
@@ -155,7 +155,7 @@ class Builder final : public nlohmann::json_sax<Json> {
     return &members.emplace_back(std::move(name_), std::move(value)).second;
   }
 
-  const Limits& limits_;
+  const JsonLimits& limits_;
   const std::size_t n_bytes_max_;
   Json root_;
   std::vector<Json*> open_;
@@ -180,7 +180,7 @@ std::size_t n_values(const Json& json) {
   return n;
 }
 
-Result<Json> parse_bounded(std::string_view text, const Limits& limits) {
+Result<Json> parse_bounded(std::string_view text, const JsonLimits& limits) {
   Builder builder(limits, text.size());
   const bool is_read = Json::sax_parse(text, &builder);
   Json json = builder.take();

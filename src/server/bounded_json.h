@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "base/limits.h"
 #include "base/result.h"
+#include "server/json_limits.h"
 
 namespace slipstream {
 
@@ -23,6 +23,6 @@ void destroy(nlohmann::ordered_json& json);
 [[nodiscard]] std::size_t n_values(const nlohmann::ordered_json& json);
 
 [[nodiscard]] Result<nlohmann::ordered_json> parse_bounded(std::string_view text,
-                                                           const Limits& limits = kLimits);
+                                                           const JsonLimits& limits = kJsonLimits);
 
 }  // namespace slipstream

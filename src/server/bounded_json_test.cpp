@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/format.h"
+#include "server/http/http_limits.h"
 #include "server/json.h"
 
 namespace slipstream {
@@ -52,18 +53,18 @@ TEST(BoundedJson, WhatIsNoneIsSaidShortly) {
 }
 
 TEST(BoundedJson, NestingIsBoundedAtTheSizeOfABody) {
-  const std::size_t n = kLimits.json_nesting_max;
+  const std::size_t n = kJsonLimits.json_nesting_max;
   EXPECT_TRUE(parse_bounded(nested(n, "[", "]")).has_value());
   EXPECT_TRUE(parse_bounded(nested(n, R"({"a":)", "}")).has_value());
-  for (const std::size_t depth : {n + 1, kLimits.http_body_bytes_max / 8}) {
+  for (const std::size_t depth : {n + 1, kHttpLimits.http_body_bytes_max / 8}) {
     EXPECT_EQ(parse_bounded(nested(depth, "[", "]")).error().code, Code::kUnsupported);
     EXPECT_EQ(parse_bounded(nested(depth, R"({"a":)", "}")).error().code, Code::kUnsupported);
   }
-  EXPECT_FALSE(parse_bounded(std::string(kLimits.http_body_bytes_max, '[')).has_value());
+  EXPECT_FALSE(parse_bounded(std::string(kHttpLimits.http_body_bytes_max, '[')).has_value());
 }
 
 TEST(BoundedJson, ValuesAreBounded) {
-  Limits limits;
+  JsonLimits limits;
   limits.json_values_max = 4;
   EXPECT_TRUE(parse_bounded("[1,2,3]", limits).has_value());
   EXPECT_EQ(parse_bounded("[1,2,3,4]", limits).error().code, Code::kUnsupported);
@@ -72,7 +73,7 @@ TEST(BoundedJson, ValuesAreBounded) {
 
 TEST(BoundedJson, MemoryIsBoundedAtTheSizeOfABody) {
   std::string messages = "[";
-  while (messages.size() + 64 < kLimits.http_body_bytes_max) {
+  while (messages.size() + 64 < kHttpLimits.http_body_bytes_max) {
     messages += R"({"role":"user","content":"x"},)";
   }
   messages += "0]";
@@ -80,7 +81,7 @@ TEST(BoundedJson, MemoryIsBoundedAtTheSizeOfABody) {
   ASSERT_FALSE(many.has_value());
   EXPECT_EQ(many.error().code, Code::kUnsupported);
   EXPECT_TRUE(many.error().message.contains("128 MB of memory")) << many.error().message;
-  const std::string picture = '"' + std::string(kLimits.http_body_bytes_max - 2, 'x') + '"';
+  const std::string picture = '"' + std::string(kHttpLimits.http_body_bytes_max - 2, 'x') + '"';
   EXPECT_TRUE(parse_bounded(picture).has_value());
   std::string tokens = "[";
   for (int i = 0; i < 4'000'000; ++i) tokens += "100,";
@@ -90,8 +91,8 @@ TEST(BoundedJson, MemoryIsBoundedAtTheSizeOfABody) {
 // ordered_json's own parser takes 6.7 s for 60,000 of them.
 TEST(BoundedJson, ABodyOfNothingButNamesTakesLinearTime) {
   std::string text = "{";
-  text.reserve(kLimits.http_body_bytes_max);
-  for (std::size_t i = 0; text.size() + 32 < kLimits.http_body_bytes_max / 4; ++i) {
+  text.reserve(kHttpLimits.http_body_bytes_max);
+  for (std::size_t i = 0; text.size() + 32 < kHttpLimits.http_body_bytes_max / 4; ++i) {
     text += format_text("{}\"{}\":0", i == 0 ? "" : ",", i);
   }
   text += "}";

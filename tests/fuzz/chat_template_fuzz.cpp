@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "base/limits.h"
+#include "engine/text/text_limits.h"
 #include "harness.h"
 #include "server/bounded_json.h"
 #include "server/template/chat_template.h"
@@ -27,7 +27,7 @@ int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   }
   const auto prompt = chat->render(chat_input);
   if (prompt) {
-    SLIP_CHECK(prompt->size() <= slipstream::kLimits.text_bytes_max, "the prompt is too long");
+    SLIP_CHECK(prompt->size() <= slipstream::kTextLimits.text_bytes_max, "the prompt is too long");
   } else {
     SLIP_CHECK(!prompt.error().message.empty(), "a refusal says nothing");
   }

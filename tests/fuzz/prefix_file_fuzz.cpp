@@ -19,8 +19,8 @@ namespace {
 
 using namespace slipstream;
 
-constexpr Limits kSmall = {.prefix_tokens_max = 10'000,
-                           .prefix_state_bytes_max = std::size_t{5} << 20};
+constexpr DiskLimits kSmall = {.prefix_tokens_max = 10'000,
+                               .prefix_state_bytes_max = std::size_t{5} << 20};
 
 UniqueFd memory_file() {
   UniqueFd fd(::memfd_create("prefix", MFD_CLOEXEC));

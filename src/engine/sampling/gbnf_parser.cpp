@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/sampling/grammar_limits.h"
 #include "engine/text/utf8.h"
 
 namespace slipstream {
@@ -166,9 +166,9 @@ class GbnfParser {
 
   void count_symbols(std::size_t n) {
     n_symbols_ += n;
-    if (n_symbols_ > kLimits.grammar_symbols_max) {
-      fail_here(
-          format_text("more than {} symbols, repetitions counted", kLimits.grammar_symbols_max));
+    if (n_symbols_ > kGrammarLimits.grammar_symbols_max) {
+      fail_here(format_text("more than {} symbols, repetitions counted",
+                            kGrammarLimits.grammar_symbols_max));
     }
   }
 
@@ -243,8 +243,8 @@ class GbnfParser {
   }
 
   void parse_group(Sequence& sequence, const Scope& scope) {
-    if (scope.depth == kLimits.grammar_nesting_max) {
-      fail_here(format_text("more than {} nested parentheses", kLimits.grammar_nesting_max));
+    if (scope.depth == kGrammarLimits.grammar_nesting_max) {
+      fail_here(format_text("more than {} nested parentheses", kGrammarLimits.grammar_nesting_max));
       return;
     }
     skip_space(true);
@@ -369,10 +369,10 @@ class GbnfParser {
 
 Result<GrammarRules> parse_gbnf(std::string_view text, int n_tokens,
                                 const TokenOfName& token_of_name) {
-  if (text.size() > kLimits.grammar_bytes_max) {
+  if (text.size() > kGrammarLimits.grammar_bytes_max) {
     return fail(Code::kInvalidArgument,
                 format_text("a grammar of {} bytes is longer than the {} allowed", text.size(),
-                            kLimits.grammar_bytes_max));
+                            kGrammarLimits.grammar_bytes_max));
   }
   return GbnfParser(text, n_tokens, token_of_name).run();
 }

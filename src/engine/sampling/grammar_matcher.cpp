@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/limits.h"
+#include "engine/sampling/grammar_limits.h"
 
 namespace slipstream {
 namespace {
@@ -30,7 +30,7 @@ GrammarMatcher::GrammarMatcher(Grammar grammar)
 
 Result<GrammarMatcher> GrammarMatcher::create(Grammar grammar) {
   GrammarMatcher matcher(std::move(grammar));
-  matcher.n_steps_left_ = kLimits.grammar_steps_max;
+  matcher.n_steps_left_ = kGrammarLimits.grammar_steps_max;
   ++matcher.step_;
   for (const std::uint32_t start : matcher.grammar_.alternatives(matcher.grammar_.root())) {
     matcher.follow(start, kBottom);
@@ -139,7 +139,7 @@ bool GrammarMatcher::follow_token(Token token, bool after_text) {
 void GrammarMatcher::restart() {
   rewind(0);
   if (nodes_.size() > n_nodes_to_collect_) collect();
-  n_steps_left_ = kLimits.grammar_steps_max;
+  n_steps_left_ = kGrammarLimits.grammar_steps_max;
 }
 
 void GrammarMatcher::rewind(std::size_t n_bytes) {
@@ -248,7 +248,7 @@ GrammarMatcher::NodeId GrammarMatcher::node_at(Place place) {
     const Node& node = nodes_[index_[slot]];
     if (node.symbol == place.symbol && node.below == place.below) return index_[slot];
   }
-  if (nodes_.size() >= kLimits.grammar_nodes_max) {
+  if (nodes_.size() >= kGrammarLimits.grammar_nodes_max) {
     n_steps_left_ = 0;
     return kBottom;
   }

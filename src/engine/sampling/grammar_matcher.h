@@ -3,7 +3,7 @@
 // All ways to read the answer so far are followed at once, each a stack of places to return to. The
 // stacks share their lower parts: a node is a place in the grammar and the node below it, and the
 // same node is never made twice, so that ways that have met again are one. What one token may cost
-// is limited (Limits::grammar_steps_max): libllama's matcher takes seconds per token on 60 bytes
+// is limited (GrammarLimits::grammar_steps_max): libllama's matcher takes seconds per token on 60 bytes
 // such as `root ::= "a" root "b" | "a" root "c" | "a" root "d"`, nine times as long for each "a".
 //
 // Threads: thread-compatible.

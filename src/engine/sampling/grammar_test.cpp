@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/sampling/grammar_limits.h"
 
 namespace slipstream {
 namespace {
@@ -89,11 +89,11 @@ TEST(Grammar, RefusesWhatIsTooLarge) {
   const auto nested = [](std::size_t depth) {
     return "root ::= " + std::string(depth, '(') + "\"a\"" + std::string(depth, ')');
   };
-  EXPECT_EQ(error_of(nested(kLimits.grammar_nesting_max)), "none");
-  EXPECT_EQ(error_of(nested(kLimits.grammar_nesting_max + 1)),
+  EXPECT_EQ(error_of(nested(kGrammarLimits.grammar_nesting_max)), "none");
+  EXPECT_EQ(error_of(nested(kGrammarLimits.grammar_nesting_max + 1)),
             "grammar, line 1: more than 128 nested parentheses");
   EXPECT_EQ(error_of(nested(100'000)), "grammar, line 1: more than 128 nested parentheses");
-  EXPECT_EQ(error_of(std::string(kLimits.grammar_bytes_max + 1, ' ')),
+  EXPECT_EQ(error_of(std::string(kGrammarLimits.grammar_bytes_max + 1, ' ')),
             "a grammar of 262145 bytes is longer than the 262144 allowed");
   constexpr std::string_view kTooMany =
       "grammar, line 1: more than 262144 symbols, repetitions counted";

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/sampling/sampling_limits.h"
 
 namespace slipstream {
 namespace {
@@ -33,10 +33,10 @@ Result<void> check_temperature(float temperature) {
 }
 
 Result<void> check_breakers(const std::vector<std::string>& breakers) {
-  if (breakers.size() > kLimits.dry_breakers_max) {
+  if (breakers.size() > kSamplingLimits.dry_breakers_max) {
     return fail(Code::kInvalidArgument,
                 format_text("dry_sequence_breakers are {}, more than the {} allowed",
-                            breakers.size(), kLimits.dry_breakers_max));
+                            breakers.size(), kSamplingLimits.dry_breakers_max));
   }
   for (const std::string& breaker : breakers) {
     if (breaker.empty() || breaker.size() > kBreakerBytesMax || breaker.contains('\0')) {
@@ -50,10 +50,10 @@ Result<void> check_breakers(const std::vector<std::string>& breakers) {
 
 Result<void> check_biases(const std::vector<LogitBias>& biases, int n_vocab) {
   constexpr float kBiasMax = 1e6F;
-  if (biases.size() > kLimits.logit_biases_max) {
+  if (biases.size() > kSamplingLimits.logit_biases_max) {
     return fail(Code::kInvalidArgument,
                 format_text("logit_bias has {} entries, more than the {} allowed", biases.size(),
-                            kLimits.logit_biases_max));
+                            kSamplingLimits.logit_biases_max));
   }
   for (const LogitBias& entry : biases) {
     if (entry.token < 0 || entry.token >= n_vocab) {
@@ -76,7 +76,7 @@ Result<void> check_biases(const std::vector<LogitBias>& biases, int n_vocab) {
 }  // namespace
 
 Result<void> check(const SamplingParams& params, int n_vocab) {
-  const auto window_max = static_cast<double>(kLimits.penalty_window_max);
+  const auto window_max = static_cast<double>(kSamplingLimits.penalty_window_max);
   const DryParams& dry = params.dry;
   // The bounds of penalties keep logits finite; no useful value is near them.
   for (const Result<void>& result :
@@ -92,7 +92,7 @@ Result<void> check(const SamplingParams& params, int n_vocab) {
         in_range("dry_allowed_length", dry.allowed_length, 0, window_max),
         in_range("dry_penalty_last_n", dry.last_n, 0, window_max),
         check_breakers(dry.sequence_breakers), check_biases(params.logit_bias, n_vocab),
-        in_range("top_logprobs", params.n_top_logprobs, -1, kLimits.top_logprobs_max)}) {
+        in_range("top_logprobs", params.n_top_logprobs, -1, kSamplingLimits.top_logprobs_max)}) {
     if (!result) return result;
   }
   return {};

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <functional>
 
-#include "base/limits.h"
 #include "engine/sampling/not_finite.h"
+#include "engine/sampling/sampling_limits.h"
 
 namespace slipstream {
 namespace {
@@ -95,8 +95,9 @@ TEST(SamplingParams, ChecksBiases) {
   EXPECT_EQ(error_of([](auto& p) { p.logit_bias = {{3, kInfinity}}; }),
             "logit_bias of token 3 must be between -1e+06 and 1e+06, or minus infinity, not inf");
   EXPECT_NE(error_of([](auto& p) { p.logit_bias = {{3, kNan}}; }), "none");
-  EXPECT_EQ(error_of([](auto& p) { p.logit_bias.assign(kLimits.logit_biases_max + 1, {3, 1}); }),
-            "logit_bias has 65537 entries, more than the 65536 allowed");
+  EXPECT_EQ(
+      error_of([](auto& p) { p.logit_bias.assign(kSamplingLimits.logit_biases_max + 1, {3, 1}); }),
+      "logit_bias has 65537 entries, more than the 65536 allowed");
 }
 
 }  // namespace

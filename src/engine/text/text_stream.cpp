@@ -5,25 +5,25 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/text/text_limits.h"
 #include "engine/text/utf8.h"
 
 namespace slipstream {
 
-static_assert(kLimits.stop_bytes_max <= std::numeric_limits<std::uint16_t>::max(),
+static_assert(kTextLimits.stop_bytes_max <= std::numeric_limits<std::uint16_t>::max(),
               "the borders of a stop string are stored in 16 bits");
 
 Result<TextStream> TextStream::create(std::vector<std::string> stops) {
-  if (stops.size() > kLimits.stops_max) {
+  if (stops.size() > kTextLimits.stops_max) {
     return fail(Code::kInvalidArgument, format_text("{} stop strings are more than the {} allowed",
-                                                    stops.size(), kLimits.stops_max));
+                                                    stops.size(), kTextLimits.stops_max));
   }
   for (const std::string& stop : stops) {
     if (stop.empty()) return fail(Code::kInvalidArgument, "a stop string is empty");
-    if (stop.size() > kLimits.stop_bytes_max) {
+    if (stop.size() > kTextLimits.stop_bytes_max) {
       return fail(Code::kInvalidArgument,
                   format_text("a stop string of {} bytes is longer than the {} allowed",
-                              stop.size(), kLimits.stop_bytes_max));
+                              stop.size(), kTextLimits.stop_bytes_max));
     }
   }
   return TextStream(std::move(stops));

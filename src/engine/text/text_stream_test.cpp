@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "base/limits.h"
+#include "engine/text/text_limits.h"
 
 namespace slipstream {
 namespace {
@@ -73,8 +73,8 @@ TEST(TextStream, RefusesEmptyManyAndLongStops) {
 
 // A stop string that repeats itself, in a text that nearly does: the worst case of a naive search.
 TEST(TextStream, LongTextsTakeLinearTime) {
-  const std::string stop = std::string(kLimits.stop_bytes_max - 1, 'a') + "b";
-  TextStream stream = with_stops(std::vector<std::string>(kLimits.stops_max, stop));
+  const std::string stop = std::string(kTextLimits.stop_bytes_max - 1, 'a') + "b";
+  TextStream stream = with_stops(std::vector<std::string>(kTextLimits.stops_max, stop));
   std::size_t n_bytes = 0;
   for (int i = 0; i < 50'000; ++i) n_bytes += stream.push("aaaa").text.size();
   n_bytes += stream.finish().text.size();
@@ -155,7 +155,7 @@ rc::Gen<std::string> some_bytes(int n_bytes_min) {
 RC_GTEST_PROP(TextStream, EqualsTheNaiveAnswerForAnyCutting, ()) {
   const auto pieces = *rc::gen::container<std::vector<std::string>>(some_bytes(0));
   auto stops = *rc::gen::container<std::vector<std::string>>(some_bytes(1));
-  if (stops.size() > kLimits.stops_max) stops.resize(kLimits.stops_max);
+  if (stops.size() > kTextLimits.stops_max) stops.resize(kTextLimits.stops_max);
   TextStream stream = with_stops(stops);
   std::string bytes;
   Answer answer;

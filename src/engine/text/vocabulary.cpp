@@ -12,11 +12,11 @@
 
 #include "base/check.h"
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/text/text_limits.h"
 
 namespace slipstream {
 
-static_assert(kLimits.text_bytes_max < std::numeric_limits<std::int32_t>::max() / 2,
+static_assert(kTextLimits.text_bytes_max < std::numeric_limits<std::int32_t>::max() / 2,
               "libllama counts bytes and tokens in 32 bits");
 
 namespace {
@@ -135,10 +135,10 @@ struct Vocabulary::Splitting {
 
 Result<std::vector<Token>> Vocabulary::split(std::string_view text,
                                              const Splitting& splitting) const {
-  if (text.size() > kLimits.text_bytes_max) {
+  if (text.size() > kTextLimits.text_bytes_max) {
     return fail(Code::kInvalidArgument,
                 format_text("a text of {} bytes is longer than the {} allowed", text.size(),
-                            kLimits.text_bytes_max));
+                            kTextLimits.text_bytes_max));
   }
   try {
     const Frame frame = splitting.add_special ? frame_of(vocab_) : Frame();
@@ -224,7 +224,8 @@ std::vector<Token> Vocabulary::spelled(Token token) const {
 // out what they do not know.
 std::size_t token_bytes_max(const Vocabulary& vocabulary) {
   const auto type = llama_vocab_type(vocabulary.get());
-  if (type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM) return kLimits.text_bytes_max;
+  if (type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM)
+    return kTextLimits.text_bytes_max;
   std::size_t longest = 1;
   for (Token token = 0; token < vocabulary.n_tokens(); ++token) {
     const char* text = llama_vocab_get_text(vocabulary.get(), token);

@@ -6,7 +6,7 @@
 // Threads: thread-safe (libllama's tokenizing functions are).
 // Errors:  kUnsupported for a model without a vocabulary; tokenize(): kInvalidArgument for a text
 // that
-//          is longer than Limits::text_bytes_max or that libllama cannot split.
+//          is longer than TextLimits::text_bytes_max or that libllama cannot split.
 #pragma once
 
 #include <memory>

@@ -8,8 +8,8 @@
 #include <ctime>
 #include <thread>
 
-#include "base/limits.h"
 #include "engine/sampling/test_model.h"
+#include "engine/text/text_limits.h"
 #include "engine/text/utf8.h"
 
 namespace slipstream {
@@ -71,7 +71,7 @@ TEST(Vocabulary, NulIsAByteLikeAnyOther) {
 }
 
 TEST(Vocabulary, RefusesTextsThatAreTooLong) {
-  const std::string text(kLimits.text_bytes_max + 1, 'a');
+  const std::string text(kTextLimits.text_bytes_max + 1, 'a');
   const auto tokens = needle_vocabulary().tokenize(text, true, true);
   EXPECT_EQ(tokens.error().message, "a text of 16777217 bytes is longer than the 16777216 allowed");
 }

@@ -13,7 +13,7 @@ constexpr std::size_t kTextsMax = 1024;  // whoever uses them takes far fewer
 
 }  // namespace
 
-ApiResult<Json> parse_json(std::string_view text, const Limits& limits) {
+ApiResult<Json> parse_json(std::string_view text, const JsonLimits& limits) {
   Result<Json> json = parse_bounded(text, limits);
   if (!json)
     return refuse("", format_text("the body cannot be read as JSON: {}", json.error().message));

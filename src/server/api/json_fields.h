@@ -16,13 +16,14 @@
 #include <string_view>
 #include <vector>
 
-#include "base/limits.h"
 #include "server/api/api_error.h"
 #include "server/json.h"
+#include "server/json_limits.h"
 
 namespace slipstream {
 
-[[nodiscard]] ApiResult<Json> parse_json(std::string_view text, const Limits& limits = kLimits);
+[[nodiscard]] ApiResult<Json> parse_json(std::string_view text,
+                                         const JsonLimits& limits = kJsonLimits);
 
 class JsonFields {
  public:

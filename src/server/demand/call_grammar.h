@@ -22,12 +22,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/limits.h"
 #include "base/result.h"
 #include "engine/request.h"
 #include "server/demand/call_markup.h"
 #include "server/output/chat_format.h"
 #include "server/schema/gbnf_writer.h"
+#include "server/schema/schema_limits.h"
 #include "server/schema/work_budget.h"
 
 namespace slipstream {
@@ -72,7 +72,7 @@ class CallGrammar {
   [[nodiscard]] std::vector<MarkupToken> tokens_in(std::string_view markup) const;
 
   const Options options_;
-  WorkBudget budget_{kLimits.schema_steps_max};
+  WorkBudget budget_{kSchemaLimits.schema_steps_max};
   GbnfWriter writer_;
   RuleId call_;
   bool has_calls_ = false;

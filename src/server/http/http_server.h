@@ -16,9 +16,9 @@
 #include <memory>
 #include <string>
 
-#include "base/limits.h"
 #include "base/result.h"
 #include "server/http/http_exchange.h"
+#include "server/http/http_limits.h"
 
 namespace slipstream {
 
@@ -27,7 +27,7 @@ struct HttpOptions {
   std::uint16_t port = 8080;  // 0: any that is free
   int listener = -1;          // a socket that listens already, taken over; instead of host and port
   int n_threads = 2;
-  Limits limits = kLimits;
+  HttpLimits limits = kHttpLimits;
   std::chrono::seconds header_time_max{10};  // from its first byte
   std::chrono::seconds body_time_max{60};
   std::chrono::milliseconds body_wait_max{5000};  // for room beside the bodies of others

@@ -23,7 +23,7 @@ TEST(HttpServer, WhoIsRefusedIsToldBeforeTheBodyIsRead) {
   for (const std::string_view expect : {"", "Expect: 100-continue\r\n"}) {
     const RawClient client(server->port());
     client.send(format_text("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n{}\r\n",
-                            kLimits.http_body_bytes_max, expect));
+                            kHttpLimits.http_body_bytes_max, expect));
     const std::string answer = client.read("who are you?");
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 401")) << answer;
     EXPECT_TRUE(answer.contains("Connection: close")) << answer;
@@ -50,7 +50,7 @@ TEST(HttpServer, AHandlerThatWantsTheBodyReadsIt) {
   }
   const RawClient large(server->port());
   large.send(format_text("POST /x HTTP/1.1\r\nContent-Length: {}\r\n\r\n",
-                         kLimits.http_body_bytes_max + 1));
+                         kHttpLimits.http_body_bytes_max + 1));
   const std::string answer = large.read();
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 413") && answer.contains("Connection: close")) << answer;
 }
@@ -188,7 +188,8 @@ TEST(HttpServer, AClientThatLeavesIsSeenWhateverItSentBefore) {
   }
   // More than it may send ahead: cut off, though it stays.
   const RawClient greedy(server->port());
-  greedy.send("GET /x HTTP/1.1\r\n\r\n" + std::string(kLimits.http_ahead_bytes_max + 4096, 'x'));
+  greedy.send("GET /x HTTP/1.1\r\n\r\n" +
+              std::string(kHttpLimits.http_ahead_bytes_max + 4096, 'x'));
   EXPECT_TRUE(comes_true([&] { return n_left == n_clients + 1; }));
 }
 

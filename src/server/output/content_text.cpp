@@ -1,7 +1,7 @@
 #include "server/output/content_text.h"
 
-#include "base/limits.h"
 #include "server/ascii.h"
+#include "server/output/output_limits.h"
 
 namespace slipstream {
 
@@ -15,7 +15,7 @@ void ContentText::push(std::string_view text, ChatDeltas& deltas) {
   for (const char byte : text) {
     if (is_space(byte)) {
       if (drops_space_ && is_empty_) continue;
-      if (space_.size() == kLimits.held_space_bytes_max) {
+      if (space_.size() == kOutputLimits.held_space_bytes_max) {
         append_text(deltas, kind_, space_);
         space_.clear();
       }

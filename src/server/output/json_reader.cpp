@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "base/format.h"
-#include "base/limits.h"
 #include "server/ascii.h"
+#include "server/output/output_limits.h"
 
 namespace slipstream {
 namespace {
@@ -99,7 +99,7 @@ JsonReader::Step JsonReader::push(char byte, std::string& out) {
 JsonReader::Step JsonReader::push_value(char byte, std::string& out) {
   if (is_space(byte)) {
     if (comma_) {
-      if (space_.size() < kLimits.held_space_bytes_max) space_ += byte;
+      if (space_.size() < kOutputLimits.held_space_bytes_max) space_ += byte;
     } else {
       out += byte;
     }
@@ -254,7 +254,7 @@ JsonReader::Step JsonReader::push_word(char byte, std::string& out) {
 }
 
 JsonReader::Step JsonReader::open(char bracket, std::string& out) {
-  if (open_.size() >= kLimits.call_nesting_max) return Step::kFailed;
+  if (open_.size() >= kOutputLimits.call_nesting_max) return Step::kFailed;
   write_comma(out);
   out += bracket;
   open_ += bracket;

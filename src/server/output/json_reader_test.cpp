@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/limits.h"
+#include "server/output/output_limits.h"
 
 namespace slipstream {
 namespace {
@@ -74,9 +74,9 @@ TEST(JsonReader, ReadsGemmasQuotes) {
 }
 
 TEST(JsonReader, RefusesDeepNesting) {
-  EXPECT_EQ(read(std::string(kLimits.call_nesting_max + 1, '[')), "failed");
-  std::string nested(kLimits.call_nesting_max, '[');
-  nested.append(kLimits.call_nesting_max, ']');
+  EXPECT_EQ(read(std::string(kOutputLimits.call_nesting_max + 1, '[')), "failed");
+  std::string nested(kOutputLimits.call_nesting_max, '[');
+  nested.append(kOutputLimits.call_nesting_max, ']');
   EXPECT_EQ(read(nested), nested);
 }
 

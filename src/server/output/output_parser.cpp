@@ -4,10 +4,10 @@
 #include <array>
 #include <utility>
 
-#include "base/limits.h"
 #include "server/ascii.h"
 #include "server/output/calls/json_calls.h"
 #include "server/output/calls/named_json_call.h"
+#include "server/output/output_limits.h"
 
 namespace slipstream {
 namespace {
@@ -237,7 +237,7 @@ void OutputParser::take_reasoning_marker(const Marker& marker) {
 void OutputParser::push_header(char byte) {
   header_ += byte;
   if (header_.ends_with(kMessage)) return take_header();
-  if (header_.size() < kLimits.call_header_bytes_max) return;
+  if (header_.size() < kOutputLimits.call_header_bytes_max) return;
   const std::string text = std::exchange(header_, {});
   state_ = State::kContent;
   content_.push(text, deltas_);
@@ -278,7 +278,7 @@ void OutputParser::start_opening(const CallOpening& opening) {
 }
 
 void OutputParser::push_opened(char byte) {
-  if (is_space(byte) && held_.size() < kLimits.held_space_bytes_max) {
+  if (is_space(byte) && held_.size() < kOutputLimits.held_space_bytes_max) {
     held_ += byte;
     return;
   }
@@ -301,7 +301,7 @@ void OutputParser::push_call(char byte) {
     } else if (!calls_->is_open()) {
       held_ += byte;
     }
-    if (held_.size() <= kLimits.call_held_bytes_max) return;
+    if (held_.size() <= kOutputLimits.call_held_bytes_max) return;
     return give_back_call();
   }
   if (step != CallReader::Step::kFailed) {

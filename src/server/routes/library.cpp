@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "server/api/json_fields.h"
+#include "server/http/http_limits.h"
 #include "server/http/target.h"
 #include "server/json.h"
 #include "server/routes/routes.h"
@@ -95,10 +95,10 @@ using BodyRoute = RouteAnswer (LibraryRoutes::*)(HttpExchange&, const Json&);
 RouteAnswer with_library(const RouteParts& parts, BodyRoute route, HttpExchange& exchange) {
   if (parts.library == nullptr) co_return std::unexpected(no_library(exchange));
   // A name or two: parsed here, because nothing that is longer is read.
-  if (const auto problem = co_await exchange.read_body(kLimits.http_free_body_bytes)) {
+  if (const auto problem = co_await exchange.read_body(kHttpLimits.http_free_body_bytes)) {
     co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
   }
-  const ApiResult<Json> body = parse_json(exchange.request().body(), parts.limits);
+  const ApiResult<Json> body = parse_json(exchange.request().body());
   if (!body) co_return std::unexpected(body.error());
   co_return co_await ((*parts.library).*route)(exchange, *body);
 }

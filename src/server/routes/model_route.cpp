@@ -25,7 +25,7 @@ struct Asked {
 // there.
 ApiResult<Asked> work_on_body(const RouteParts& parts, Prepare prepare, ModelPool::Held model,
                               HttpExchange& exchange, const Client& client) {
-  ApiResult<Json> body = parse_json(exchange.request().body(), parts.limits);
+  ApiResult<Json> body = parse_json(exchange.request().body());
   if (!body) return std::unexpected(body.error());
   JsonFields fields(*body);
   std::string name = fields.text("model").value_or("");

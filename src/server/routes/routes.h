@@ -6,7 +6,6 @@
 
 #include <ctime>
 
-#include "base/limits.h"
 #include "server/metrics.h"
 #include "server/model_pool.h"
 #include "server/routes/library.h"
@@ -21,7 +20,6 @@ struct RouteParts {
   LibraryRoutes* library;  // null: clients manage no models
   WorkerPool& workers;
   const Metrics& metrics;
-  Limits limits;        // of bodies
   std::time_t started;  // when the server did
 };
 

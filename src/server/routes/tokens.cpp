@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/text/text_limits.h"
 #include "server/api/json_fields.h"
 #include "server/json.h"
 #include "server/routes/model_route.h"
@@ -41,9 +41,9 @@ Prepared prepare_detokenize(ServedModel& model, HttpExchange& /*exchange*/, Json
       return refuse("tokens", "'tokens' must be token ids of the model");
     }
     text += vocabulary.piece(static_cast<Token>(id), true);
-    if (text.size() > kLimits.text_bytes_max) {
+    if (text.size() > kTextLimits.text_bytes_max) {
       return refuse("tokens", format_text("the text is longer than the {} bytes allowed",
-                                          kLimits.text_bytes_max));
+                                          kTextLimits.text_bytes_max));
     }
   }
   return std::make_unique<PreparedReply>(HttpReply{.body = dump({{"prompt", text}})});

@@ -61,7 +61,11 @@ std::string TurnAnswer::events_of(Turn::Items items) {
   std::string events;
   for (EngineStream::Item& item : items) {
     ApiResult<TurnStep> step = turn_->take(std::move(item));
-    events += step ? writer_->write(std::move(*step)) : writer_->write(step.error());
+    if (step) {
+      events += writer_->write(*std::move(step));
+    } else {
+      events += writer_->write(step.error());
+    }
   }
   return events;
 }

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/limits.h"
 #include "engine/text/utf8.h"
+#include "server/schema/schema_limits.h"
 
 namespace slipstream {
 namespace {
@@ -50,7 +50,7 @@ class Product {
   Result<Automaton> run(WorkBudget& budget) {
     (void)state_of({0, 0});
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
-      if (pairs_.size() > kLimits.automaton_states_max) return too_many_states();
+      if (pairs_.size() > kSchemaLimits.automaton_states_max) return too_many_states();
       const std::vector<char32_t> cuts = cuts_of(pairs_[i]);
       if (const Result<void> spent = budget.spend(1 + cuts.size()); !spent) {
         return std::unexpected(spent.error());
@@ -181,7 +181,7 @@ Automaton Automaton::any_text() {
 
 Result<Automaton> Automaton::of_length(std::size_t n_min, std::optional<std::size_t> n_max) {
   const std::size_t n_last = n_max.value_or(n_min);
-  if (n_last >= kLimits.automaton_states_max) return too_many_states();
+  if (n_last >= kSchemaLimits.automaton_states_max) return too_many_states();
   std::vector<State> states(n_last + 1);
   for (std::size_t n = 0; n <= n_last; ++n) {
     states[n].accepts = n >= n_min;
@@ -203,7 +203,7 @@ Result<Automaton> Automaton::of_texts(const std::vector<std::string>& texts) {
           next[at].try_emplace(code_point, static_cast<StateId>(next.size()));
       at = found->second;
       if (!is_new) continue;
-      if (next.size() == kLimits.automaton_states_max) return too_many_states();
+      if (next.size() == kSchemaLimits.automaton_states_max) return too_many_states();
       next.emplace_back();
       accepts.push_back(false);
     }
@@ -233,7 +233,7 @@ Result<Automaton> Automaton::without(const std::vector<std::string>& texts) {
     letters.insert(word->begin(), word->end());
     words.push_back(std::move(*word));
   }
-  if (ids.size() > kLimits.automaton_states_max) return too_many_states();
+  if (ids.size() > kSchemaLimits.automaton_states_max) return too_many_states();
   // The others lead back to the start, as does no letter of any word.
   std::vector<CodePointRange> taken;
   for (const char32_t letter : letters) taken.push_back({letter, letter});
@@ -274,7 +274,7 @@ Result<Automaton> combine(const Automaton& first, const Automaton& second, Combi
 
 std::unexpected<Error> too_many_states() {
   return fail(Code::kUnsupported, format_text("needs an automaton of more than {} states",
-                                              kLimits.automaton_states_max));
+                                              kSchemaLimits.automaton_states_max));
 }
 
 }  // namespace slipstream

@@ -3,7 +3,7 @@
 // so that "all of them at once" and "no text is left" are exact.
 //
 // Threads: immutable.
-// Errors:  kUnsupported where an automaton would have more than Limits::automaton_states_max.
+// Errors:  kUnsupported where an automaton would have more than SchemaLimits::automaton_states_max.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/sampling/grammar_limits.h"
 
 namespace slipstream {
 namespace {
@@ -106,7 +106,7 @@ void GbnfWriter::add(RuleId rule, GbnfSequence sequence) {
 }
 
 // A rule is a few dozen bytes of the text.
-bool GbnfWriter::is_full() const { return n_symbols_ > kLimits.grammar_symbols_max; }
+bool GbnfWriter::is_full() const { return n_symbols_ > kGrammarLimits.grammar_symbols_max; }
 
 bool GbnfWriter::can_end(const GbnfSequence& sequence, const std::vector<bool>& rules) {
   return std::ranges::none_of(
@@ -168,9 +168,10 @@ void GbnfWriter::append(std::string& text, const GbnfSequence& sequence,
 }
 
 Error GbnfWriter::too_large() {
-  return {.code = Code::kUnsupported,
-          .message = format_text("needs a grammar of more than {} symbols or {} bytes",
-                                 kLimits.grammar_symbols_max, kLimits.grammar_bytes_max)};
+  return {
+      .code = Code::kUnsupported,
+      .message = format_text("needs a grammar of more than {} symbols or {} bytes",
+                             kGrammarLimits.grammar_symbols_max, kGrammarLimits.grammar_bytes_max)};
 }
 
 Result<std::string> GbnfWriter::text(RuleId root) const {
@@ -187,7 +188,7 @@ Result<std::string> GbnfWriter::text(RuleId root) const {
       append(text, sequence, rules);
     }
     text += '\n';
-    if (text.size() > kLimits.grammar_bytes_max) return std::unexpected(too_large());
+    if (text.size() > kGrammarLimits.grammar_bytes_max) return std::unexpected(too_large());
   }
   return text;
 }

@@ -1,5 +1,5 @@
 // Schemas made to take long or much: each ends with an error, soon. Soon is counted in steps
-// (Limits::schema_steps_max), not seconds; the time here is only far beyond what was measured.
+// (SchemaLimits::schema_steps_max), not seconds; the time here is only far beyond what was measured.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
-#include "base/limits.h"
 #include "server/schema/schema_matcher.h"
 #include "server/schema/schema_to_grammar.h"
 

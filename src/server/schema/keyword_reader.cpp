@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/limits.h"
 #include "server/schema/regex_automaton.h"
 #include "server/schema/schema_error.h"
+#include "server/schema/schema_limits.h"
 #include "server/schema/string_formats.h"
 
 namespace slipstream {
@@ -194,7 +194,7 @@ Result<void> KeywordReader::read_multiple(const Keyword& keyword, NumberRange& r
   if (!one.has_small_multiples()) {
     return refuse(Code::kUnsupported, keyword.pointer,
                   format_text("the digits of a multiple may be {} at most, the point left out",
-                              kLimits.multiple_of_max));
+                              kSchemaLimits.multiple_of_max));
   }
   range.intersect(one);
   return {};

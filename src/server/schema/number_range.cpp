@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "server/schema/schema_limits.h"
 
 namespace slipstream {
 namespace {
@@ -23,8 +23,8 @@ struct Multiple {
 };
 
 std::unexpected<Error> multiple_unsupported() {
-  return fail(Code::kUnsupported,
-              format_text("a multiple with more digits than {} in all", kLimits.multiple_of_max));
+  return fail(Code::kUnsupported, format_text("a multiple with more digits than {} in all",
+                                              kSchemaLimits.multiple_of_max));
 }
 
 // The decimal's digits as an integer, once it has n_places.
@@ -34,7 +34,7 @@ std::optional<std::uint64_t> scaled(const Decimal& decimal, std::size_t n_places
   std::uint64_t value = 0;
   for (const char digit : digits) {
     value = value * 10 + static_cast<std::uint64_t>(digit - '0');
-    if (value > kLimits.multiple_of_max) return std::nullopt;
+    if (value > kSchemaLimits.multiple_of_max) return std::nullopt;
   }
   return value;
 }
@@ -54,7 +54,7 @@ Result<Multiple> common_multiple(const NumberRange& range) {
     const std::optional<std::uint64_t> factor = scaled(multiple, n_places);
     if (!factor) return multiple_unsupported();
     common.factor = std::lcm(common.factor, *factor);
-    if (common.factor > kLimits.multiple_of_max) return multiple_unsupported();
+    if (common.factor > kSchemaLimits.multiple_of_max) return multiple_unsupported();
   }
   return common;
 }
@@ -75,7 +75,7 @@ class DigitReader {
   Result<Automaton> run(WorkBudget& budget) {
     (void)state_of({});
     for (std::size_t i = 0; i < places_.size(); ++i) {
-      if (places_.size() > kLimits.automaton_states_max) return too_many_states();
+      if (places_.size() > kSchemaLimits.automaton_states_max) return too_many_states();
       if (const Result<void> spent = budget.spend(16); !spent) {
         return std::unexpected(spent.error());
       }

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "base/limits.h"
+#include "server/schema/schema_limits.h"
 
 namespace slipstream {
 namespace {
@@ -45,7 +45,7 @@ class NfaBuilder {
 
  private:
   // Some automata have fewer states than the expression they come from.
-  static constexpr std::size_t kStatesMax = 4 * kLimits.automaton_states_max;
+  static constexpr std::size_t kStatesMax = 4 * kSchemaLimits.automaton_states_max;
 
   StateId add_state() {
     if (nfa_.states.size() >= kStatesMax) {
@@ -133,7 +133,7 @@ class Determiniser {
     // Not in ids_: the same states later on are not those before the first character.
     add(closure({kBegin}, true, false), true);
     for (std::size_t i = 0; i < subsets_.size(); ++i) {
-      if (subsets_.size() > kLimits.automaton_states_max) return too_many_states();
+      if (subsets_.size() > kSchemaLimits.automaton_states_max) return too_many_states();
       if (const Result<void> made = add_edges(i); !made) return std::unexpected(made.error());
     }
     return Automaton(std::move(states_));

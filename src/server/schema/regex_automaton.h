@@ -2,7 +2,7 @@
 // "b" is every text with a b, and "^b$" only "b".
 //
 // Threads: pure functions.
-// Errors:  kUnsupported for an automaton past Limits::automaton_states_max, or too much work.
+// Errors:  kUnsupported for an automaton past SchemaLimits::automaton_states_max, or too much work.
 #pragma once
 
 #include <string_view>

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/limits.h"
 #include "engine/text/utf8.h"
+#include "server/schema/schema_limits.h"
 
 namespace slipstream {
 namespace {
@@ -108,8 +108,8 @@ class RegexParser {
   }
 
   Regex group(std::size_t depth) {
-    if (depth == kLimits.pattern_nesting_max) {
-      invalid(format_text("more than {} nested groups", kLimits.pattern_nesting_max));
+    if (depth == kSchemaLimits.pattern_nesting_max) {
+      invalid(format_text("more than {} nested groups", kSchemaLimits.pattern_nesting_max));
     }
     if (take(U"?<") && !at('=') && !at('!')) {
       while (!at_end() && !take('>')) ++pos_;
@@ -294,10 +294,10 @@ class RegexParser {
 }  // namespace
 
 Result<Regex> parse_regex(std::string_view pattern) {
-  if (pattern.size() > kLimits.pattern_bytes_max) {
+  if (pattern.size() > kSchemaLimits.pattern_bytes_max) {
     return fail(Code::kInvalidArgument,
                 format_text("a pattern of {} bytes is longer than the {} allowed", pattern.size(),
-                            kLimits.pattern_bytes_max));
+                            kSchemaLimits.pattern_bytes_max));
   }
   return RegexParser().run(pattern);
 }

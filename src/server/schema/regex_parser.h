@@ -7,7 +7,7 @@
 // itself, also where flag u would not allow the escape (\- outside of a class).
 //
 // Threads: pure function. Errors: kUnsupported for what is refused, kInvalidArgument for what is no
-// regular expression, and for more than Limits::pattern_* allow.
+// regular expression, and for more than SchemaLimits::pattern_* allow.
 #pragma once
 
 #include <cstdint>

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/limits.h"
 #include "engine/text/utf8.h"
 #include "server/schema/schema_error.h"
+#include "server/schema/schema_limits.h"
 
 namespace slipstream {
 namespace {
@@ -48,9 +48,9 @@ Result<void> check_size(const Json& root) {
   };
   enter(root);
   while (!path.empty()) {
-    if (path.size() > kLimits.schema_depth_max) {
+    if (path.size() > kSchemaLimits.schema_depth_max) {
       return refuse(Code::kInvalidArgument, "",
-                    format_text("deeper than {} levels", kLimits.schema_depth_max));
+                    format_text("deeper than {} levels", kSchemaLimits.schema_depth_max));
     }
     Level& level = path.back();
     if (level.next == level.end) {
@@ -63,10 +63,10 @@ Result<void> check_size(const Json& root) {
       all_json = all_json && is_utf8(value.key());
     }
     enter(*value);
-    if (++n_values > kLimits.schema_values_max || n_bytes > kLimits.schema_bytes_max) {
+    if (++n_values > kSchemaLimits.schema_values_max || n_bytes > kSchemaLimits.schema_bytes_max) {
       return refuse(Code::kInvalidArgument, "",
                     format_text("more than {} values, or {} bytes of text",
-                                kLimits.schema_values_max, kLimits.schema_bytes_max));
+                                kSchemaLimits.schema_values_max, kSchemaLimits.schema_bytes_max));
     }
   }
   if (!all_json) return refuse(Code::kInvalidArgument, "", "not JSON");

@@ -3,7 +3,7 @@
 //
 // Threads: thread-compatible; refers to the JSON, which must outlive it.
 // Errors:  kInvalidArgument for what is no schema, kUnsupported for references that leave the
-// document, and for documents larger than Limits::schema_* allow.
+// document, and for documents larger than SchemaLimits::schema_* allow.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/limits.h"
 #include "server/schema/disjoint_shapes.h"
 #include "server/schema/schema_error.h"
+#include "server/schema/schema_limits.h"
 #include "server/schema/string_language.h"
 
 namespace slipstream {
@@ -40,10 +40,10 @@ Result<SchemaExpander::SharedShapes> SchemaExpander::shapes_of(SchemaId id) {
     return refuse(Code::kInvalidArgument, document_.pointer(id),
                   "refers to itself without a value in between");
   }
-  if (open_.size() == kLimits.schema_nesting_max) {
+  if (open_.size() == kSchemaLimits.schema_nesting_max) {
     return refuse(Code::kUnsupported, document_.pointer(id),
                   format_text("more than {} references, allOf, anyOf and oneOf in each other",
-                              kLimits.schema_nesting_max));
+                              kSchemaLimits.schema_nesting_max));
   }
   open_.push_back(id);
   Result<Shapes> shapes = expand(id);
@@ -110,9 +110,9 @@ Result<void> SchemaExpander::choose_any(SchemaId id, Shapes& shapes) {
   for (const SchemaId branch : *branches) {
     Result<Shapes> merged = merge(shapes, branch);
     if (!merged) return std::unexpected(merged.error());
-    if (any.size() + merged->size() > kLimits.schema_shapes_max) {
+    if (any.size() + merged->size() > kSchemaLimits.schema_shapes_max) {
       return refuse(Code::kUnsupported, document_.pointer(branch),
-                    format_text("more than {} alternatives", kLimits.schema_shapes_max));
+                    format_text("more than {} alternatives", kSchemaLimits.schema_shapes_max));
     }
     std::ranges::move(*merged, std::back_inserter(any));
   }
@@ -130,7 +130,7 @@ Result<void> SchemaExpander::choose_one(SchemaId id, Shapes& shapes) {
     if (!merged) return std::unexpected(merged.error());
     const Result<bool> apart = DisjointShapes(*this).are_disjoint(any, *merged);
     if (!apart) return refuse(document_.pointer(branch), apart.error());
-    if (!*apart || any.size() + merged->size() > kLimits.schema_shapes_max) {
+    if (!*apart || any.size() + merged->size() > kSchemaLimits.schema_shapes_max) {
       return refuse(Code::kUnsupported, document_.pointer(branch),
                     "a value might match an earlier branch of oneOf too; use anyOf, or a required "
                     "property with another const in each branch");
@@ -174,9 +174,9 @@ Result<Shapes> SchemaExpander::product(const Shapes& a, const Shapes& b) {
       Shape merged = one;
       merged.intersect(other);
       if (!merged.empty()) all.push_back(std::move(merged));
-      if (all.size() > kLimits.schema_shapes_max) {
+      if (all.size() > kSchemaLimits.schema_shapes_max) {
         return fail(Code::kUnsupported,
-                    format_text("more than {} alternatives", kLimits.schema_shapes_max));
+                    format_text("more than {} alternatives", kSchemaLimits.schema_shapes_max));
       }
     }
   }

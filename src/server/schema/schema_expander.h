@@ -6,7 +6,7 @@
 // contain itself. One that is itself without a value in between (a $ref to itself) is refused.
 //
 // Threads: thread-compatible.
-// Errors:  as KeywordReader, and kUnsupported past Limits::schema_shapes_max.
+// Errors:  as KeywordReader, and kUnsupported past SchemaLimits::schema_shapes_max.
 #pragma once
 
 #include <map>

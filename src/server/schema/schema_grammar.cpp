@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/limits.h"
 #include "server/schema/object_rules.h"
 #include "server/schema/schema_error.h"
+#include "server/schema/schema_limits.h"
 #include "server/schema/string_language.h"
 
 namespace slipstream {
@@ -222,9 +222,9 @@ Result<std::vector<SchemaGrammar::KeyClass>> SchemaGrammar::key_classes(
   for (const auto& schemas : demands.properties) {
     for (const PropertySchemas::Pattern& pattern : schemas->patterns) patterns.push_back(&pattern);
   }
-  if (patterns.size() > kLimits.schema_key_patterns_max) {
+  if (patterns.size() > kSchemaLimits.schema_key_patterns_max) {
     return fail(Code::kUnsupported, format_text("more than {} patternProperties at once",
-                                                kLimits.schema_key_patterns_max));
+                                                kSchemaLimits.schema_key_patterns_max));
   }
   std::vector<KeyClass> classes;
   for (std::size_t mask = 0; mask < std::size_t{1} << patterns.size(); ++mask) {

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/limits.h"
 #include "server/schema/regex_automaton.h"
+#include "server/schema/schema_limits.h"
 #include "server/schema/schema_matcher.h"
 #include "server/schema/schema_to_grammar.h"
 #include "server/schema/string_formats.h"
@@ -15,7 +15,7 @@ namespace {
 using Texts = std::vector<std::string_view>;
 
 Automaton automaton(std::string_view pattern) {
-  WorkBudget budget(kLimits.schema_steps_max);
+  WorkBudget budget(kSchemaLimits.schema_steps_max);
   Result<Automaton> made = automaton_of_pattern(pattern, budget);
   EXPECT_TRUE(made.has_value()) << pattern << ": " << made.error().message;
   return made.value_or(Automaton::any_text());
@@ -68,7 +68,7 @@ TEST(SchemaPatterns, Characters) {
 }
 
 TEST(SchemaPatterns, RefusesWhatIsNotRegular) {
-  WorkBudget budget(kLimits.schema_steps_max);
+  WorkBudget budget(kSchemaLimits.schema_steps_max);
   for (const std::string_view pattern :
        {"(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b", "(a)\\1", "\\bword", "\\B", "\\p{L}", "(?i)a",
         "\\k<a>", "\\q", "(?i:a)", "\\uD83D"}) {

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/limits.h"
 #include "server/schema/gbnf_writer.h"
 #include "server/schema/schema_document.h"
 #include "server/schema/schema_error.h"
 #include "server/schema/schema_grammar.h"
+#include "server/schema/schema_limits.h"
 #include "server/schema/work_budget.h"
 
 namespace slipstream {
@@ -16,7 +16,7 @@ namespace slipstream {
 Result<std::string> grammar_of_schema(const nlohmann::ordered_json& schema) {
   Result<SchemaDocument> document = SchemaDocument::create(schema);
   if (!document) return std::unexpected(document.error());
-  WorkBudget budget(kLimits.schema_steps_max);
+  WorkBudget budget(kSchemaLimits.schema_steps_max);
   GbnfWriter writer;
   SchemaGrammar values(*document, budget, writer);
   const RuleId root = values.add_root();

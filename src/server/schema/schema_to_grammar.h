@@ -8,7 +8,7 @@
 //
 // Threads: pure functions.
 // Errors:  kInvalidArgument for what is no schema or has no valid value, kUnsupported for what
-// cannot be obeyed or is larger than Limits::schema_* allow. The message names the keyword by JSON
+// cannot be obeyed or is larger than SchemaLimits::schema_* allow. The message names the keyword by JSON
 // pointer.
 #pragma once
 

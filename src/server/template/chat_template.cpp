@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/limits.h"
 #include "server/json.h"
 #include "server/template/conversation.h"
 #include "server/template/jinja/interpreter.h"
+#include "server/template/template_limits.h"
 
 namespace slipstream {
 namespace {
@@ -130,10 +130,10 @@ ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
 Result<ChatTemplate> ChatTemplate::create(std::string_view source, std::string bos,
                                           std::string eos) {
-  if (source.size() > kLimits.template_source_bytes_max) {
+  if (source.size() > kTemplateLimits.template_source_bytes_max) {
     return fail(Code::kInvalidArgument,
                 format_text("a chat template of {} bytes is longer than the {} allowed",
-                            source.size(), kLimits.template_source_bytes_max));
+                            source.size(), kTemplateLimits.template_source_bytes_max));
   }
   ChatTemplate chat;
   try {

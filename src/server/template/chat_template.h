@@ -21,9 +21,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/limits.h"
 #include "base/result.h"
 #include "engine/text/marked_text.h"
+#include "server/json_limits.h"
 #include "server/output/chat_format.h"
 
 namespace slipstream {
@@ -41,7 +41,7 @@ struct ChatInput {
   // Messages that hold an answer just as the model wrote it: say_for() knows them.
   std::vector<std::size_t> answers = {};
   // Of the arguments of all calls, which a client may write as text.
-  std::size_t n_argument_values_max = kLimits.json_values_max;
+  std::size_t n_argument_values_max = kJsonLimits.json_values_max;
 };
 
 // What a template does by itself.

@@ -5,7 +5,6 @@
 #include <ctime>
 #include <functional>
 
-#include "base/limits.h"
 #include "server/json.h"
 #include "server/template/jinja/value.h"
 

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/text/text_limits.h"
 #include "engine/text/vocabulary.h"
 #include "server/json.h"
 #include "server/template/chat_template.h"
@@ -118,8 +118,8 @@ TEST(ClientText, TakesLinearTime) {
   const auto chat = ChatTemplate::create(kSource, "", "");
   Json many = Json::array();
   for (int i = 0; i < 100'000; ++i) many.push_back({{"role", "user"}, {"content", "<s>"}});
-  const Json one =
-      Json::array({{{"role", "user"}, {"content", std::string(kLimits.text_bytes_max - 64, 'x')}}});
+  const Json one = Json::array(
+      {{{"role", "user"}, {"content", std::string(kTextLimits.text_bytes_max - 64, 'x')}}});
   const std::clock_t start = std::clock();
   EXPECT_EQ(chat->render({.messages = many})->client_ranges().size(), 100'000U);
   EXPECT_EQ(chat->render({.messages = one})->client_ranges().size(), 1U);

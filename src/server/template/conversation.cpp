@@ -260,7 +260,8 @@ class Speaker {
   ChatInput input_;
   const TemplateAbilities& abilities_;
   const bool wants_nine_;
-  Limits argument_limits_{.json_values_max = input_.n_argument_values_max};  // what is left of it
+  JsonLimits argument_limits_{.json_values_max =
+                                  input_.n_argument_values_max};  // what is left of it
   Json messages_ = Json::array();
   std::vector<std::size_t> answers_;          // among them: as the model wrote them
   std::map<std::string, std::string> names_;  // of tools, by the ids of their calls

@@ -12,7 +12,7 @@
 namespace slipstream {
 
 DiskTier::DiskTier(PrefixDirectory directory, std::uint64_t bytes_max,
-                   const Fingerprint& fingerprint, const Limits& limits)
+                   const Fingerprint& fingerprint, const DiskLimits& limits)
     : directory_(std::move(directory)),
       bytes_max_(bytes_max),
       fingerprint_(fingerprint),
@@ -22,7 +22,7 @@ DiskTier::DiskTier(PrefixDirectory directory, std::uint64_t bytes_max,
 Result<std::unique_ptr<DiskTier>> DiskTier::open(const std::string& directory,
                                                  std::uint64_t bytes_max,
                                                  const Fingerprint& fingerprint,
-                                                 const Limits& limits) {
+                                                 const DiskLimits& limits) {
   Result<PrefixDirectory> locked = PrefixDirectory::open(directory);
   if (!locked) return std::unexpected(std::move(locked.error()));
   std::unique_ptr<DiskTier> tier(new DiskTier(std::move(*locked), bytes_max, fingerprint, limits));

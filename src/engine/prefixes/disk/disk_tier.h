@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "base/bounded_queue.h"
-#include "base/limits.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "engine/prefixes/disk/disk_limits.h"
 #include "engine/prefixes/disk/prefix_directory.h"
 #include "engine/prefixes/disk/prefix_file.h"
 #include "engine/prefixes/disk/prefix_index.h"
@@ -49,10 +49,9 @@ class DiskTier {
  public:
   // Reads the heads of all files. Those of another fingerprint or version are never found, but are
   // files of ours: they count, and are deleted when it is their turn.
-  [[nodiscard]] static Result<std::unique_ptr<DiskTier>> open(const std::string& directory,
-                                                              std::uint64_t bytes_max,
-                                                              const Fingerprint& fingerprint,
-                                                              const Limits& limits = kLimits);
+  [[nodiscard]] static Result<std::unique_ptr<DiskTier>> open(
+      const std::string& directory, std::uint64_t bytes_max, const Fingerprint& fingerprint,
+      const DiskLimits& limits = kDiskLimits);
   // Finishes the file that is being written; what waits is dropped. flush() first to keep it.
   ~DiskTier();
   DiskTier(const DiskTier&) = delete;
@@ -88,7 +87,7 @@ class DiskTier {
   };
 
   DiskTier(PrefixDirectory directory, std::uint64_t bytes_max, const Fingerprint& fingerprint,
-           const Limits& limits);
+           const DiskLimits& limits);
   [[nodiscard]] Result<void> scan();
   [[nodiscard]] PrefixEntry scan_file(const PrefixDirectory::File& file, bool& is_corrupt) const;
 
@@ -111,7 +110,7 @@ class DiskTier {
   const PrefixDirectory directory_;
   const std::uint64_t bytes_max_;
   const Fingerprint fingerprint_;
-  const Limits limits_;
+  const DiskLimits limits_;
 
   mutable Mutex mutex_;
   PrefixIndex index_ SLIP_GUARDED_BY(mutex_);

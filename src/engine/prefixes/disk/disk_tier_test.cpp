@@ -27,7 +27,7 @@ class DiskTiers : public testing::Test {
  protected:
   [[nodiscard]] std::string path() const { return directory_.path() + "/prefixes"; }
 
-  void open(std::uint64_t bytes_max = kMany, const Limits& limits = kLimits,
+  void open(std::uint64_t bytes_max = kMany, const DiskLimits& limits = kDiskLimits,
             const Fingerprint& fingerprint = kFingerprint) {
     tier_.reset();  // or it would still have the directory
     Result<std::unique_ptr<DiskTier>> tier = DiskTier::open(path(), bytes_max, fingerprint, limits);
@@ -323,7 +323,7 @@ TEST_F(DiskTiers, FilesOfAnotherModelAreNotFoundButDeletedInTheirTurn) {
   std::filesystem::last_write_time(first, used_at);
   Fingerprint other = kFingerprint;
   other[31] = std::byte{1};
-  open(budget_of(3), kLimits, other);
+  open(budget_of(3), kDiskLimits, other);
   EXPECT_EQ(tier_->stats().n_files, 2U);
   EXPECT_EQ(tier_->stats().n_corrupt, 0U);
   EXPECT_FALSE(has(1) || has(2));

@@ -125,7 +125,7 @@ Result<std::uint64_t> write_prefix_file(int fd, const PrefixHead& head,
   return file.n_bytes();
 }
 
-Result<PrefixFile> PrefixFile::open(UniqueFd fd, const Limits& limits) {
+Result<PrefixFile> PrefixFile::open(UniqueFd fd, const DiskLimits& limits) {
   PrefixFile file;
   file.fd_ = std::move(fd);
   struct stat status{};
@@ -164,7 +164,7 @@ Result<PrefixFile> PrefixFile::open(UniqueFd fd, const Limits& limits) {
   return file;
 }
 
-Result<std::vector<std::byte>> PrefixFile::read_index(const Limits& limits) const {
+Result<std::vector<std::byte>> PrefixFile::read_index(const DiskLimits& limits) const {
   const std::uint64_t content_bytes_max =
       index_bytes_of(limits.prefix_tokens_max, n_blocks_of(limits.prefix_state_bytes_max));
   if (index_bytes_ > file_bytes_ - 2 * sizeof(Edge) ||
@@ -188,7 +188,7 @@ Result<std::vector<std::byte>> PrefixFile::read_index(const Limits& limits) cons
   return index;
 }
 
-Result<void> PrefixFile::parse_index(std::span<const std::byte> index, const Limits& limits) {
+Result<void> PrefixFile::parse_index(std::span<const std::byte> index, const DiskLimits& limits) {
   IndexHead fields;
   std::memcpy(&fields, index.data(), sizeof(fields));
   if (fields.n_tokens == 0 || fields.n_tokens > limits.prefix_tokens_max ||

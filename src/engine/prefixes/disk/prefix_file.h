@@ -15,9 +15,9 @@
 #include <span>
 #include <vector>
 
-#include "base/limits.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "engine/prefixes/disk/disk_limits.h"
 #include "engine/request.h"
 
 namespace slipstream {
@@ -48,7 +48,7 @@ using MakeRoom = std::function<Result<void>(std::uint64_t n_written, std::uint64
 class PrefixFile {
  public:
   // Reads and checks everything but the state.
-  [[nodiscard]] static Result<PrefixFile> open(UniqueFd fd, const Limits& limits = kLimits);
+  [[nodiscard]] static Result<PrefixFile> open(UniqueFd fd, const DiskLimits& limits = kDiskLimits);
 
   [[nodiscard]] const PrefixHead& head() const { return head_; }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
@@ -58,8 +58,9 @@ class PrefixFile {
 
  private:
   PrefixFile() = default;
-  [[nodiscard]] Result<std::vector<std::byte>> read_index(const Limits& limits) const;
-  [[nodiscard]] Result<void> parse_index(std::span<const std::byte> index, const Limits& limits);
+  [[nodiscard]] Result<std::vector<std::byte>> read_index(const DiskLimits& limits) const;
+  [[nodiscard]] Result<void> parse_index(std::span<const std::byte> index,
+                                         const DiskLimits& limits);
 
   UniqueFd fd_;
   std::uint64_t file_bytes_ = 0;

@@ -41,7 +41,7 @@ class PrefixFiles : public testing::Test {
     return *n_bytes;
   }
 
-  [[nodiscard]] Result<Content> read(const Limits& limits = kLimits) const {
+  [[nodiscard]] Result<Content> read(const DiskLimits& limits = kDiskLimits) const {
     Result<UniqueFd> fd = open_file(path(), O_RDONLY);
     SLIP_CHECK(fd.has_value(), "cannot open the file");
     const Result<PrefixFile> file = PrefixFile::open(std::move(*fd), limits);

@@ -1,7 +1,7 @@
 #include "server/output/calls/named_json_call.h"
 
-#include "base/limits.h"
 #include "server/ascii.h"
+#include "server/output/output_limits.h"
 
 namespace slipstream {
 namespace {
@@ -31,7 +31,7 @@ CallReader::Step NamedJsonCall::push(char byte, CallSink& sink) {
 
 CallReader::Step NamedJsonCall::push_header(char byte, CallSink& sink) {
   if (byte != '{') {
-    if (header_.size() >= kLimits.call_header_bytes_max) return Step::kFailed;
+    if (header_.size() >= kOutputLimits.call_header_bytes_max) return Step::kFailed;
     header_ += byte;
     if (syntax_.close.empty() || !header_.ends_with(syntax_.close)) return Step::kTaken;
     // The call is closed before it has arguments.

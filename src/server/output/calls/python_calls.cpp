@@ -1,7 +1,7 @@
 #include "server/output/calls/python_calls.h"
 
-#include "base/limits.h"
 #include "server/ascii.h"
+#include "server/output/output_limits.h"
 
 namespace slipstream {
 
@@ -33,7 +33,7 @@ CallReader::Step PythonCalls::push_before_call(char byte) {
 }
 
 CallReader::Step PythonCalls::push_name(char byte) {
-  if (name_.size() >= kLimits.call_header_bytes_max) return Step::kFailed;
+  if (name_.size() >= kOutputLimits.call_header_bytes_max) return Step::kFailed;
   if (is_name_byte(byte) || byte == '.' || byte == '-') {
     name_ += byte;
     return Step::kTaken;
@@ -51,7 +51,7 @@ CallReader::Step PythonCalls::push_key(char byte, CallSink& sink) {
   if (is_space(byte) && key_.empty()) return Step::kTaken;
   if (byte == ')' && key_.empty()) return end_call(sink);
   if (is_name_byte(byte) && !(key_.empty() && is_digit(byte))) {
-    if (key_.size() >= kLimits.call_header_bytes_max) return Step::kFailed;
+    if (key_.size() >= kOutputLimits.call_header_bytes_max) return Step::kFailed;
     key_ += byte;
     state_ = State::kKey;
     return Step::kTaken;

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "base/limits.h"
 #include "server/ascii.h"
+#include "server/output/output_limits.h"
 
 namespace slipstream {
 namespace {
@@ -95,7 +95,7 @@ CallReader::Step XmlCalls::take_markup(std::string_view text, CallSink& sink) {
 
 CallReader::Step XmlCalls::push_name(char byte, CallSink& sink) {
   const bool ends_at_markup = syntax_.name_ends_at_markup && byte == '<';
-  if (token_.size() >= kLimits.call_header_bytes_max) return Step::kFailed;
+  if (token_.size() >= kOutputLimits.call_header_bytes_max) return Step::kFailed;
   if (!ends_at_markup) token_ += byte;
   if (syntax_.name_ends_at_markup && trim(token_).empty()) return Step::kTaken;
   if (!ends_at_markup && !token_.ends_with(syntax_.name_close)) return Step::kTaken;
@@ -111,7 +111,7 @@ CallReader::Step XmlCalls::push_name(char byte, CallSink& sink) {
 }
 
 CallReader::Step XmlCalls::push_key(char byte) {
-  if (token_.size() >= kLimits.call_header_bytes_max) return Step::kFailed;
+  if (token_.size() >= kOutputLimits.call_header_bytes_max) return Step::kFailed;
   token_ += byte;
   if (!token_.ends_with(syntax_.key_close)) return Step::kTaken;
   token_.resize(token_.size() - syntax_.key_close.size());
@@ -163,7 +163,7 @@ CallReader::Step XmlCalls::push_value(char byte, CallSink& sink) {
 void XmlCalls::take_value_bytes(std::string_view bytes, CallSink& sink) {
   const bool may_stream = is_text_by_schema() && !syntax_.may_be_cdata;
   if (!is_streaming_ && !may_stream &&
-      value_.size() + bytes.size() <= kLimits.call_held_bytes_max) {
+      value_.size() + bytes.size() <= kOutputLimits.call_held_bytes_max) {
     value_ += bytes;
     return;
   }

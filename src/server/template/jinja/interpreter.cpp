@@ -3,7 +3,7 @@
 #include <map>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/text/text_limits.h"
 #include "server/template/jinja/filters.h"
 #include "server/template/jinja/functions.h"
 #include "server/template/jinja/items.h"
@@ -80,7 +80,7 @@ class Interpreter {
 
   void check_room(const MarkedText& out, std::size_t n_bytes) {
     budget_.step(n_bytes / 64);
-    if (out.size() + n_bytes > kLimits.text_bytes_max) {
+    if (out.size() + n_bytes > kTextLimits.text_bytes_max) {
       throw TemplateError{"the prompt becomes too long", true};
     }
   }

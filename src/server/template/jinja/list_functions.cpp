@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/text/text_limits.h"
 #include "server/template/jinja/arguments.h"
 #include "server/template/jinja/filters.h"
 #include "server/template/jinja/functions.h"
@@ -35,7 +35,7 @@ Value join(const Value& value, const Arguments& arguments, Budget& budget) {
     result.append(
         to_text(attribute == nullptr ? item : get_item(item, *attribute, budget), budget));
     budget.step(1 + separator.size() / 16);
-    if (result.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
+    if (result.size() > kTextLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
   }
   return Value::text(std::move(result), &budget);
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/text/text_limits.h"
 #include "server/template/jinja/items.h"
 
 namespace slipstream::jinja {
@@ -26,7 +26,7 @@ Value repeat(const MarkedText& marked, std::int64_t n, Budget& budget) {
   const std::string& text = marked.text();
   std::string result;
   if (n > 0 && !text.empty()) {
-    const std::size_t n_max = kLimits.text_bytes_max / text.size();
+    const std::size_t n_max = kTextLimits.text_bytes_max / text.size();
     if (static_cast<std::uint64_t>(n) > n_max) throw TemplateError{"a text is too long", true};
     const std::size_t n_bytes = static_cast<std::size_t>(n) * text.size();
     budget.step(n_bytes / 64);

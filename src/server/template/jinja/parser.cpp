@@ -3,15 +3,15 @@
 #include <initializer_list>
 
 #include "base/format.h"
-#include "base/limits.h"
 #include "server/template/jinja/lexer.h"
 #include "server/template/jinja/syntax.h"
+#include "server/template/template_limits.h"
 
 namespace slipstream::jinja {
 namespace {
 
 using Kind = Expression::Kind;
-constexpr int kDepthMax = static_cast<int>(kLimits.template_nesting_max);
+constexpr int kDepthMax = static_cast<int>(kTemplateLimits.template_nesting_max);
 // An expression in brackets is four functions deep.
 constexpr int kParserDepthMax = 4 * kDepthMax;
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/text/text_limits.h"
 #include "server/ascii.h"
 #include "server/template/jinja/arguments.h"
 
@@ -182,7 +182,7 @@ MarkedText replace(const MarkedText& marked, const Arguments& arguments, Budget&
     budget.step(1 + from.size() / 32);
     result.append(marked, start, start + found);
     result.append(to);
-    if (result.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
+    if (result.size() > kTextLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
     start += found + from.size();
   }
   result.append(marked, start, text.size());
@@ -214,7 +214,7 @@ MarkedText fill_in(const MarkedText& marked, const Arguments& arguments, Budget&
     const Value* value = arguments.find(idx, field);
     if (value == nullptr) fail(format_text("format(): nothing for '{{{}}}'", field));
     result.append(to_text(*value, budget));
-    if (result.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
+    if (result.size() > kTextLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
     i = end;
     start = end + 1;
   }
@@ -238,7 +238,7 @@ MarkedText indent(const MarkedText& text, const Arguments& arguments, Budget& bu
     result.append(text, start, end);
     const bool is_blank = end >= bytes.size() || bytes[end] == '\n';
     if (line_feed != bytes.npos && (!is_blank || blank)) result.append(spaces, Origin::kTemplate);
-    if (result.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
+    if (result.size() > kTextLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
     start = end;
   }
   return result;

@@ -6,13 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
-#include "base/limits.h"
+#include "engine/text/text_limits.h"
 #include "server/output/json_reader.h"
+#include "server/template/template_limits.h"
 
 namespace slipstream::jinja {
 namespace {
 
-constexpr int kNestingMax = static_cast<int>(kLimits.template_nesting_max);
+constexpr int kNestingMax = static_cast<int>(kTemplateLimits.template_nesting_max);
 // What one value in a list or dict is counted as.
 constexpr std::size_t kItemBytes = sizeof(Value) + 16;
 
@@ -151,7 +152,7 @@ class Writer {
   }
 
   void check_size() const {
-    if (out_.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
+    if (out_.size() > kTextLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
   }
 
   const JsonStyle* json_;
@@ -180,7 +181,7 @@ void Budget::take_bytes(std::size_t n) {
 
 Text::Text(MarkedText value, Budget* owner) : text(std::move(value)), budget(owner) {
   if (budget == nullptr) return;
-  if (text.size() > kLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
+  if (text.size() > kTextLimits.text_bytes_max) throw TemplateError{"a text is too long", true};
   budget->step(text.client_ranges().size() / 4);
   budget->take_bytes(n_bytes());
 }

@@ -22,8 +22,8 @@
 #include <variant>
 #include <vector>
 
-#include "base/limits.h"
 #include "engine/text/marked_text.h"
+#include "server/template/template_limits.h"
 
 namespace slipstream::jinja {
 
@@ -56,8 +56,8 @@ class Budget {
   [[nodiscard]] std::size_t n_steps() const { return n_steps_; }
 
  private:
-  std::size_t n_steps_max_ = kLimits.template_steps_max;
-  std::size_t n_bytes_max_ = kLimits.template_bytes_max;
+  std::size_t n_steps_max_ = kTemplateLimits.template_steps_max;
+  std::size_t n_bytes_max_ = kTemplateLimits.template_bytes_max;
   std::size_t n_steps_ = 0;
   std::size_t n_bytes_ = 0;
   std::size_t next_look_at_clock_ = 0;  // in steps
