@@ -18,7 +18,7 @@ constexpr std::size_t kResultStride = kChunkTokens * sizeof(std::int32_t);
 #define SLIP_AMX __attribute__((target("amx-int8,amx-tile")))
 
 // Tile registers. Keys and values have their own, because their numbers of rows may differ. More of
-// them for either made no difference (docs/performance.md).
+// them for either made no difference (docs/benchmarks.md).
 //          results  rows  second operand
 //   keys     0       4     7
 //   values   2, 3    5     6

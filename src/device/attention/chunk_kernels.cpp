@@ -35,7 +35,7 @@ constexpr std::size_t kSlots = kTileTokens;
 constexpr int kRowsAtOnce = HWY_MAX_BYTES >= 64 ? 8 : 4;
 
 // The line will be read soon. It may lie behind what is mapped. One prefetch with each line that is
-// read does well; many at once wait for each other (tried, see docs/performance.md).
+// read does well; many at once wait for each other (tried, see docs/benchmarks.md).
 HWY_INLINE void prefetch(const std::uint8_t* line) { __builtin_prefetch(line); }
 
 HWY_INLINE auto broadcast_quad(const void* four_bytes) {

@@ -1,21 +1,19 @@
 #include "server/http/target.h"
 
+#include <curl/curl.h>
+
 #include <algorithm>
-#include <charconv>
+#include <memory>
 
 namespace slipstream {
 
 std::string without_percents(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned char byte = 0;
-    const bool is_escape =
-        text[i] == '%' && i + 2 < text.size() &&
-        std::from_chars(&text[i + 1], &text[i + 1] + 2, byte, 16).ptr == &text[i + 1] + 2;
-    plain += is_escape ? static_cast<char>(byte) : text[i];
-    if (is_escape) i += 2;
-  }
-  return plain;
+  if (text.empty()) return "";  // of length 0 libcurl measures it itself
+  int n_bytes = 0;
+  const std::unique_ptr<char, decltype(&curl_free)> plain(
+      curl_easy_unescape(nullptr, text.data(), static_cast<int>(text.size()), &n_bytes), curl_free);
+  return plain == nullptr ? std::string(text)
+                          : std::string(plain.get(), static_cast<std::size_t>(n_bytes));
 }
 
 std::string query_value(std::string_view target, std::string_view name) {
