@@ -80,14 +80,6 @@ TEST(TurboDevice, AProfileThatCannotBeReadIsNone) {
   EXPECT_TRUE(device.use_keys(""));
 }
 
-// One thread: those of OpenMP are strangers to the sanitizer.
-void set_one_thread(ggml_backend_t backend) {
-  const auto set = reinterpret_cast<ggml_backend_set_n_threads_t>(ggml_backend_reg_get_proc_address(
-      ggml_backend_dev_backend_reg(ggml_backend_get_device(backend)),
-      "ggml_backend_set_n_threads"));
-  set(backend, 1);
-}
-
 TEST(TurboDevice, ModelsLoadAndDecodeAtOnce) {
   constexpr int kRounds = 8;
   ggml_backend_load_all();
@@ -97,7 +89,7 @@ TEST(TurboDevice, ModelsLoadAndDecodeAtOnce) {
       const DeviceCache cache(device);
       EXPECT_EQ(settings_of(cache.tensor()).scheme.name(), name);
       SmallGraph graph(rope(GGML_ROPE_TYPE_NEOX), 1, name);
-      set_one_thread(graph.backend());
+      use_one_thread(graph.backend());
       graph.compute();
       graph.compute();
     }
@@ -114,7 +106,7 @@ TEST(TurboDevice, ModelsLoadAndDecodeAtOnce) {
     for (int round = 0; round < 4 * kRounds; ++round) {
       const DeviceCache cache(shared);
       SmallGraph graph(rope(GGML_ROPE_TYPE_NEOX), 1, "turbo4");
-      set_one_thread(graph.backend());
+      use_one_thread(graph.backend());
       graph.compute(shared.fit_run());
     }
   };

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/graph/one_thread_test_support.h"
 #include "device/graph/shadow_graph.h"
 #include "device/kv_buffer/kv_buffer.h"
 
@@ -55,6 +56,7 @@ class SmallGraph {
     ggml_build_forward_expand(graph, attention);
     ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
     backend_.reset(ggml_backend_dev_init(cpu, nullptr));
+    use_known_threads(backend_.get());
     buffer_.reset(ggml_backend_alloc_ctx_tensors(context, backend_.get()));
     ggml_backend_buffer_clear(buffer_.get(), 0);
     set(norm, std::vector<float>(kDim, 1));

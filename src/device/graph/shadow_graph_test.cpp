@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/graph/binding.h"
+#include "device/graph/one_thread_test_support.h"
 #include "device/kv_buffer/kv_buffer.h"
 
 namespace slipstream::turbo {
@@ -22,6 +23,7 @@ class ShadowGraphTest : public testing::Test {
     if (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) == nullptr) ggml_backend_load_all();
     backend_.reset(
         ggml_backend_dev_init(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), nullptr));
+    use_known_threads(backend_.get());
     context_.reset(
         ggml_init({.mem_size = std::size_t{1} << 20U, .mem_buffer = nullptr, .no_alloc = true}));
     graph_ = ggml_new_graph(context_.get());
