@@ -61,41 +61,58 @@ std::unique_ptr<TurboDevice> make_device(ggml_backend_reg_t reg, std::string_vie
 
 extern Plugin plugin;
 
-void* open_device(const char* scheme, const char* experts) noexcept try {
-  std::unique_ptr<TurboDevice> device = make_device(&plugin.reg, scheme, experts);
-  return device == nullptr ? nullptr : device.release()->handle();
-} catch (const std::bad_alloc&) {
-  return nullptr;
+// What `work` gives; `otherwise` where memory does not suffice: nothing is thrown into C.
+template <class Answer, class Work>
+Answer guarded(Answer otherwise, const Work& work) noexcept {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return otherwise;
+  }
+}
+
+void* open_device(const char* scheme, const char* experts) noexcept {
+  return guarded<void*>(nullptr, [&]() -> void* {
+    std::unique_ptr<TurboDevice> device = make_device(&plugin.reg, scheme, experts);
+    return device == nullptr ? nullptr : device.release()->handle();
+  });
 }
 
 void close_device(void* device) noexcept { delete &device_of(device); }
 
 bool set_scheme(void* device, const char* name) noexcept {
-  Result<Scheme> scheme = parse_scheme(name);
-  if (!is_well(scheme)) return false;
-  device_of(device).caches().set_scheme(std::move(*scheme));
-  return true;
+  return guarded(false, [&] {
+    Result<Scheme> scheme = parse_scheme(name);
+    if (!is_well(scheme)) return false;
+    device_of(device).caches().set_scheme(std::move(*scheme));
+    return true;
+  });
 }
 
 bool use_keys(void* device, const char* path) noexcept {
-  return is_well(device_of(device).use_keys(path));
+  return guarded(false, [&] { return is_well(device_of(device).use_keys(path)); });
 }
 
 int fit_keys(void* device, const char* path) noexcept {
-  std::shared_ptr<FitRun> next = *path == '\0' ? nullptr : std::make_shared<FitRun>(path);
-  const std::shared_ptr<FitRun> run = device_of(device).exchange_fit_run(std::move(next));
-  if (run == nullptr) return 0;
-  const Result<std::size_t> n_layers = run->end();
-  return is_well(n_layers) ? static_cast<int>(*n_layers) : -1;
+  constexpr int kFailed = -1;
+  return guarded(kFailed, [&] {
+    std::shared_ptr<FitRun> next = *path == '\0' ? nullptr : std::make_shared<FitRun>(path);
+    const std::shared_ptr<FitRun> run = device_of(device).exchange_fit_run(std::move(next));
+    if (run == nullptr) return 0;
+    const Result<std::size_t> n_layers = run->end();
+    return is_well(n_layers) ? static_cast<int>(*n_layers) : kFailed;
+  });
 }
 
 std::size_t read_expert_counters(ExpertCounters* rows, std::size_t n_rows_max) noexcept {
-  std::size_t n_rows = 0;
-  for (const auto& [layer, counters] : all_expert_counters()) {
-    if (n_rows == n_rows_max) break;
-    rows[n_rows++] = counters;
-  }
-  return n_rows;
+  return guarded(std::size_t{0}, [&] {
+    std::size_t n_rows = 0;
+    for (const auto& [layer, counters] : all_expert_counters()) {
+      if (n_rows == n_rows_max) break;
+      rows[n_rows++] = counters;
+    }
+    return n_rows;
+  });
 }
 
 // --- the registry's functions, called by ggml
