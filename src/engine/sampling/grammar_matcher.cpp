@@ -5,8 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "engine/sampling/grammar_limits.h"
-
 namespace slipstream {
 namespace {
 
@@ -22,15 +20,16 @@ std::size_t GrammarMatcher::hash_of(Place place) {
   return static_cast<std::size_t>((both * 0x9E3779B97F4A7C15U) >> 32);  // Fibonacci hashing
 }
 
-GrammarMatcher::GrammarMatcher(Grammar grammar)
+GrammarMatcher::GrammarMatcher(Grammar grammar, std::size_t n_steps_max)
     : grammar_(std::move(grammar)),
       nodes_{{.symbol = 0, .below = kBottom, .visited = 0}},
       index_(64, kBottom),
+      n_steps_max_(n_steps_max),
+      n_steps_left_(n_steps_max),
       n_nodes_to_collect_(kNodesToCollectMin) {}
 
-Result<GrammarMatcher> GrammarMatcher::create(Grammar grammar) {
-  GrammarMatcher matcher(std::move(grammar));
-  matcher.n_steps_left_ = kGrammarLimits.grammar_steps_max;
+Result<GrammarMatcher> GrammarMatcher::create(Grammar grammar, std::size_t n_steps_max) {
+  GrammarMatcher matcher(std::move(grammar), n_steps_max);
   ++matcher.step_;
   for (const std::uint32_t start : matcher.grammar_.alternatives(matcher.grammar_.root())) {
     matcher.follow(start, kBottom);
@@ -139,7 +138,7 @@ bool GrammarMatcher::follow_token(Token token, bool after_text) {
 void GrammarMatcher::restart() {
   rewind(0);
   if (nodes_.size() > n_nodes_to_collect_) collect();
-  n_steps_left_ = kGrammarLimits.grammar_steps_max;
+  n_steps_left_ = n_steps_max_;
 }
 
 void GrammarMatcher::rewind(std::size_t n_bytes) {
@@ -192,10 +191,10 @@ std::optional<CharClass::Range> GrammarMatcher::range_of(const PartialChar& part
   return range;
 }
 
-// For stacks that are looked at: each is cheaper than one that is followed, but there may be tens
-// of thousands for every byte of the vocabulary.
-void GrammarMatcher::charge(std::size_t n_stacks) {
-  n_steps_left_ -= std::min(n_steps_left_, n_stacks / kLooksPerStep);
+// For stacks that are looked at, and alternatives: each is cheaper than a stack that is followed, but
+// there may be tens of thousands for every byte of the vocabulary.
+void GrammarMatcher::charge(std::size_t n_looks) {
+  n_steps_left_ -= std::min(n_steps_left_, n_looks / kLooksPerStep);
 }
 
 bool GrammarMatcher::push_char(char32_t code_point) {
@@ -236,9 +235,9 @@ void GrammarMatcher::follow(std::uint32_t symbol_idx, NodeId below) {
     }
     const bool is_last = grammar_.symbol(place.symbol + 1).kind == Kind::kEnd;
     const NodeId next = is_last ? place.below : node_at({place.symbol + 1, place.below});
-    for (const std::uint32_t start : grammar_.alternatives(symbol.value)) {
-      todo_.push_back({start, next});
-    }
+    const std::span<const std::uint32_t> alternatives = grammar_.alternatives(symbol.value);
+    charge(alternatives.size());  // most of them may lead to the same place
+    for (const std::uint32_t start : alternatives) todo_.push_back({start, next});
   }
 }
 

@@ -18,13 +18,16 @@
 
 #include "base/result.h"
 #include "engine/sampling/grammar.h"
+#include "engine/sampling/grammar_limits.h"
 #include "engine/text/token_pieces.h"
 
 namespace slipstream {
 
 class GrammarMatcher {
  public:
-  [[nodiscard]] static Result<GrammarMatcher> create(Grammar grammar);
+  // A token that needs more than `n_steps_max` is an error.
+  [[nodiscard]] static Result<GrammarMatcher> create(
+      Grammar grammar, std::size_t n_steps_max = kGrammarLimits.grammar_steps_max);
 
   // Goes on by the token. False, and all stays as it was, if the grammar does not allow it. Tokens
   // that end an answer are allowed where the grammar may end.
@@ -59,7 +62,7 @@ class GrammarMatcher {
     NodeId below;
   };
 
-  explicit GrammarMatcher(Grammar grammar);
+  GrammarMatcher(Grammar grammar, std::size_t n_steps_max);
 
   // Nodes and stacks.
   [[nodiscard]] static std::size_t hash_of(Place place);
@@ -70,7 +73,7 @@ class GrammarMatcher {
   // Frames.
   void restart();
   void rewind(std::size_t n_bytes);
-  void charge(std::size_t n_stacks);
+  void charge(std::size_t n_looks);
   [[nodiscard]] bool push_byte(unsigned char byte);
   [[nodiscard]] bool push_char(char32_t code_point);
   [[nodiscard]] static std::optional<CharClass::Range> range_of(const PartialChar& partial);
@@ -84,7 +87,8 @@ class GrammarMatcher {
   std::vector<Node> nodes_;
   std::vector<NodeId> index_;  // open-addressed by the node's contents; kBottom: free
   std::uint64_t step_ = 0;     // the next character or token
-  std::size_t n_steps_left_ = 0;
+  std::size_t n_steps_max_;    // for one token
+  std::size_t n_steps_left_;
   std::size_t n_nodes_to_collect_;
 
   std::vector<NodeId> stacks_;  // where the answer stands, then those of the frames
