@@ -25,15 +25,23 @@ struct GenerateRequest {
   bool ignores_end = false;           // the model's own end of text does not end it
   bool shows_control_tokens = false;  // as text, where they are no end; for markup made of them
   bool wants_prompt_logprobs = false;
-  std::string client = {};  // clients take turns
-  int priority = 1;         // of the client: 2 has twice the turns of 1
-  Salt salt = 0;            // a cached prefix is shared only under the same salt
+  bool wants_progress = false;  // events while the prompt is computed
+  std::string client = {};      // clients take turns
+  int priority = 1;             // of the client: 2 has twice the turns of 1
+  Salt salt = 0;                // a cached prefix is shared only under the same salt
 };
 
 struct Usage {
   int n_prompt = 0;
   int n_cached = 0;  // of the prompt, not computed again
   int n_generated = 0;
+};
+
+// How much of a prompt is there.
+struct PromptProgress {
+  int n_prompt = 0;
+  int n_cached = 0;  // not computed again
+  int n_done = 0;    // those included
 };
 
 struct Ending {
@@ -47,7 +55,8 @@ struct Event {
   std::string text = {};             // valid UTF-8, never part of a stop string; may be empty
   std::vector<Sampled> tokens = {};  // new ones; their text may come later
   std::vector<TokenLogprobs> prompt_logprobs =
-      {};  // from the prompt's second token on, if asked for
+      {};                                       // from the prompt's second token on, if asked for
+  std::optional<PromptProgress> progress = {};  // alone in its event, if asked for
   std::optional<Ending> ending = {};
 };
 using Listener = std::function<void(const Event&)>;

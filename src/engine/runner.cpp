@@ -316,6 +316,7 @@ void Runner::compute(std::span<const Work> work) {
       batch_idx += item.n;
       worker.holding.n_computed += item.n;
       share(worker);
+      tell_progress(worker);
       if (item.samples) {
         sample(item, batch_idx - 1);
       } else if (item.first + item.n == static_cast<int>(worker.tokens.size())) {
@@ -390,6 +391,15 @@ void Runner::share(Active& donor) {
   if (donor.holding.n_computed > n_prompt) return;
   memory_->share(donor.holding, donor.computed(), n_prompt);
   state_.find(donor.job.id)->stops_at = memory_->next_share(donor.holding.n_computed, n_prompt);
+}
+
+void Runner::tell_progress(const Active& active) {
+  const int n_prompt = active.usage.n_prompt;
+  const int n_done = active.holding.n_computed;
+  if (!active.job.request.wants_progress || n_done > n_prompt) return;
+  active.job.listener(
+      {.progress = PromptProgress{
+           .n_prompt = n_prompt, .n_cached = active.usage.n_cached, .n_done = n_done}});
 }
 
 void Runner::sample(const Work& work, int batch_idx) {

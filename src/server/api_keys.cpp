@@ -60,12 +60,12 @@ std::shared_ptr<const ApiKeys::Entries> ApiKeys::entries() const {
   return entries_;
 }
 
-ApiResult<Client> ApiKeys::check(std::string_view authorization) const {
+ApiResult<Client> ApiKeys::check(std::string_view authorization, std::string_view x_api_key) const {
   const std::shared_ptr<const Entries> keys = entries();
   if (!keys) return Client{};
   constexpr std::string_view kScheme = "Bearer ";
   const std::string_view given =
-      authorization.starts_with(kScheme) ? authorization.substr(kScheme.size()) : "";
+      authorization.starts_with(kScheme) ? authorization.substr(kScheme.size()) : x_api_key;
   const KeyDigest digest = digest_of_key(given);
   const Client* found = nullptr;
   for (const Entry& entry : *keys) {  // all of them, whichever it is

@@ -27,8 +27,9 @@ class ApiKeys {
   // In the place of those that were there. Who keeps its name keeps what it has used.
   void set_file_keys(const std::vector<ClientKey>& keys);
 
-  // authorization: the header, "Bearer KEY".
-  [[nodiscard]] ApiResult<Client> check(std::string_view authorization) const;
+  // By the headers "Authorization: Bearer KEY" (OpenAI's) or, without it, "X-Api-Key: KEY" (Anthropic's).
+  [[nodiscard]] ApiResult<Client> check(std::string_view authorization,
+                                        std::string_view x_api_key) const;
 
  private:
   struct Entry {

@@ -105,9 +105,9 @@ class ApiServer::Impl {
   asio::awaitable<void> answer(HttpExchange& exchange) {
     const ApiResult<void> answered = co_await dispatch(exchange);
     if (!answered && exchange.status() == 0 && !exchange.is_gone()) {
-      HttpReply reply{.status = answered.error().status,
-                      .body = slipstream::to_json(answered.error())};
-      if (reply.status == 429 || reply.status == 503) {
+      const Route* route = table_.find(exchange.path());
+      HttpReply reply = (route == nullptr ? openai_refusal : route->refusal)(answered.error());
+      if (answered.error().status == 429 || answered.error().status == 503) {
         reply.headers.emplace_back("Retry-After", std::to_string(answered.error().retry_after_s));
       }
       (void)co_await exchange.reply(std::move(reply));
@@ -136,7 +136,8 @@ class ApiServer::Impl {
     if (const WebFile* file = find_web_file(path)) co_return co_await web_app(exchange, *file);
     const Route* route = table_.find(path);
     // Before anything is said about what there is.
-    ApiResult<Client> client = keys_.check(request[http::field::authorization]);
+    ApiResult<Client> client =
+        keys_.check(request[http::field::authorization], request["x-api-key"]);
     if (!client && (route == nullptr || !route->is_open)) {
       co_return std::unexpected(client.error());
     }
@@ -186,7 +187,7 @@ class ApiServer::Impl {
   static RouteAnswer allow_headers(HttpExchange& exchange) {
     exchange.add_header("Access-Control-Allow-Methods", "GET, POST");
     exchange.add_header("Access-Control-Allow-Headers",
-                        "Authorization, Content-Type, X-Request-Id");
+                        "Authorization, Content-Type, X-Api-Key, X-Request-Id");
     exchange.add_header("Access-Control-Max-Age", "600");
     (void)co_await exchange.reply({.status = 204});
     co_return ApiResult<void>();

@@ -83,26 +83,27 @@ TEST_F(KeysFile, OthersMayReadHashesOnly) {
 TEST(ApiKeys, KnowsKeysOfBothKindsAndForgetsThoseThatAreGone) {
   Metrics metrics;
   ApiKeys keys({"plain"}, metrics);
-  EXPECT_EQ(keys.check("Bearer plain")->name, "key 1");
-  EXPECT_EQ(keys.check("").error().status, 401);
+  EXPECT_EQ(keys.check("Bearer plain", "")->name, "key 1");
+  EXPECT_EQ(keys.check("", "").error().status, 401);
   const ClientKey ann{.name = "ann", .digest = digest_of_key("first"), .priority = 4};
   keys.set_file_keys({ann});
-  const auto client = keys.check("Bearer first");
+  const auto client = keys.check("Bearer first", "");
   ASSERT_TRUE(client.has_value());
   EXPECT_EQ(client->name, "ann");
   EXPECT_EQ(client->priority, 4);
-  EXPECT_NE(client->salt, keys.check("Bearer plain")->salt);
+  EXPECT_NE(client->salt, keys.check("Bearer plain", "")->salt);
   keys.set_file_keys({{.name = "bob", .digest = digest_of_key("second")}, ann});
-  EXPECT_EQ(keys.check("Bearer first")->account, client->account) << "what it used stays counted";
+  EXPECT_EQ(keys.check("Bearer first", "")->account, client->account)
+      << "what it used stays counted";
   keys.set_file_keys({});
-  EXPECT_EQ(keys.check("Bearer first").error().status, 401);
-  EXPECT_TRUE(keys.check("Bearer plain").has_value());
+  EXPECT_EQ(keys.check("Bearer first", "").error().status, 401);
+  EXPECT_TRUE(keys.check("Bearer plain", "").has_value());
 }
 
 TEST(ApiKeys, WithoutAnyEverybodyMayAsk) {
   Metrics metrics;
   const ApiKeys keys({}, metrics);
-  EXPECT_TRUE(keys.check("").has_value());
+  EXPECT_TRUE(keys.check("", "").has_value());
 }
 
 }  // namespace

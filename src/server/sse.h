@@ -1,4 +1,4 @@
-// Server-sent events, as OpenAI's clients read them.
+// Server-sent events.
 //
 // Threads: immutable.
 #pragma once
@@ -17,6 +17,10 @@ inline HttpReply event_stream_head() {
 }
 
 inline std::string event_of(const std::string& data) { return "data: " + data + "\n\n"; }
+// With a name, for clients that tell events apart by it.
+inline std::string event_of(std::string_view name, const std::string& data) {
+  return "event: " + std::string(name) + "\n" + event_of(data);
+}
 
 inline constexpr std::string_view kEventsDone = "data: [DONE]\n\n";
 

@@ -44,7 +44,9 @@ nlohmann::json text_or_null(const std::string& text) {
 }  // namespace
 
 ApiError to_api_error(const Error& error) {
-  return {.status = status_of(error.code), .message = error.message};
+  return {.status = status_of(error.code),
+          .message = error.message,
+          .is_overload = error.code == Code::kOverloaded};
 }
 
 std::string to_json(const ApiError& error) {

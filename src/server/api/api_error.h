@@ -4,7 +4,9 @@
 // Threads: plain data.
 #pragma once
 
+#include <cstddef>
 #include <expected>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -14,9 +16,16 @@ namespace slipstream {
 struct ApiError {
   int status = 400;
   std::string message;
-  std::string param = {};  // "messages[2].content"; empty: none
-  std::string code = {};   // "context_length_exceeded"; empty: none
-  int retry_after_s = 1;   // 429 and 503: when it is worth another try
+  std::string param = {};    // "messages[2].content"; empty: none
+  std::string code = {};     // "context_length_exceeded"; empty: none
+  int retry_after_s = 1;     // 429 and 503: when it is worth another try
+  bool is_overload = false;  // the server has too much to do, whoever asks
+  // context_length_exceeded: of the prompt and of the context.
+  struct Lengths {
+    std::size_t n_prompt;
+    std::size_t n_context;
+  };
+  std::optional<Lengths> lengths = {};
 };
 
 template <typename T>

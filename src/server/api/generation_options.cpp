@@ -97,6 +97,7 @@ GenerationOptions read_generation_options(JsonFields& fields) {
       fields.refuse("stream_options", "'stream_options' needs 'stream': true");
     }
   }
+  options.wants_progress = fields.boolean("return_progress").value_or(false);
   options.sampling = read_sampling(fields);
   options.stops = fields.texts("stop");
   options.ignores_end = fields.boolean("ignore_eos").value_or(false);

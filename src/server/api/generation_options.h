@@ -20,8 +20,10 @@ struct GenerationOptions {
   std::string model;              // empty: the only one, or the first
   int n = 1;                      // answers
   std::optional<int> max_tokens;  // none: as many as fit
+  bool may_shorten = false;       // max_tokens, to what the context has room for
   bool streams = false;
   bool wants_usage_in_stream = false;
+  bool wants_progress = false;  // "return_progress": events while the prompt is computed
   SamplingParams sampling;
   std::vector<std::string> stops;
   bool ignores_end = false;

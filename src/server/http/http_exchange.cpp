@@ -154,12 +154,13 @@ asio::awaitable<bool> HttpExchange::end_stream() {
   co_return is_answered_ = note(error, n);
 }
 
-asio::awaitable<bool> HttpExchange::wait(Signal& signal) {
+asio::awaitable<bool> HttpExchange::wait(Signal& signal,
+                                         std::chrono::steady_clock::duration time_max) {
   using asio::experimental::awaitable_operators::operator||;
   if (is_gone_) co_return false;
   stream_.expires_never();  // computing takes as long as it takes
   waits_for_ = &signal;
-  co_await (signal.wait() || watch());
+  co_await (signal.wait(time_max) || watch());
   waits_for_ = nullptr;
   co_return !is_gone_;
 }

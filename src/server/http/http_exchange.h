@@ -53,6 +53,7 @@ class HttpExchange {
     std::string id;  // of the request, from the client or made here
     std::chrono::seconds body_time_max;
     std::chrono::seconds write_time_max;
+    std::chrono::milliseconds silence_max;
     std::size_t ahead_bytes_max;
     BodyBudget& bodies;
   };
@@ -91,8 +92,11 @@ class HttpExchange {
   // Not known to have gone, asked between two pieces of long work. What it has sent meanwhile is
   // kept for its next request; a client that sends too much of it is as good as gone.
   [[nodiscard]] bool is_client_there();
-  // Until the signal is given (true) or the client has gone.
-  boost::asio::awaitable<bool> wait(Signal& signal);
+  // Until the signal is given, the time is up (true) or the client has gone.
+  boost::asio::awaitable<bool> wait(
+      Signal& signal, std::chrono::steady_clock::duration time_max = Signal::kForever);
+  // A stream that has nothing to send for so long says that it is there: clients give up on silence.
+  [[nodiscard]] std::chrono::milliseconds silence_max() const { return facts_.silence_max; }
 
   // The connection is being closed under the handler.
   void abandon();

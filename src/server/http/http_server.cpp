@@ -265,6 +265,7 @@ class HttpServer::Impl {
       return {.id = id,
               .body_time_max = server_.options_.body_time_max,
               .write_time_max = server_.options_.write_time_max,
+              .silence_max = server_.options_.silence_max,
               .ahead_bytes_max = server_.options_.limits.http_ahead_bytes_max,
               .bodies = server_.bodies_};
     }

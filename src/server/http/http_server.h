@@ -32,6 +32,7 @@ struct HttpOptions {
   std::chrono::seconds body_time_max{60};
   std::chrono::milliseconds body_wait_max{5000};  // for room beside the bodies of others
   std::chrono::seconds write_time_max{60};        // without progress
+  std::chrono::milliseconds silence_max{15000};   // of a stream, before it sends a ping
   std::chrono::seconds idle_time_max{120};        // between two requests
 };
 

@@ -18,8 +18,9 @@ namespace slipstream {
 
 class Signal : public std::enable_shared_from_this<Signal> {
  public:
-  explicit Signal(const boost::asio::any_io_executor& executor)
-      : timer_(executor, boost::asio::steady_timer::time_point::max()) {}
+  static constexpr auto kForever = boost::asio::steady_timer::duration::max();
+
+  explicit Signal(const boost::asio::any_io_executor& executor) : timer_(executor) {}
 
   void notify() {
     boost::asio::post(timer_.get_executor(), [self = shared_from_this()] {
@@ -28,8 +29,14 @@ class Signal : public std::enable_shared_from_this<Signal> {
     });
   }
 
-  boost::asio::awaitable<void> wait() {
-    if (!is_set_) co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  // For so long at most.
+  boost::asio::awaitable<void> wait(boost::asio::steady_timer::duration time_max = kForever) {
+    if (!is_set_) {
+      timer_.expires_at(time_max == kForever
+                            ? boost::asio::steady_timer::time_point::max()
+                            : boost::asio::steady_timer::clock_type::now() + time_max);
+      co_await timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    }
     is_set_ = false;
   }
 

@@ -8,6 +8,10 @@
 
 namespace slipstream {
 
+HttpReply openai_refusal(const ApiError& error) {
+  return {.status = error.status, .body = to_json(error)};
+}
+
 void RouteTable::add(Route route) {
   SLIP_CHECK(!std::ranges::contains(routes_, route.path, &Route::path),
              "two routes for " + std::string(route.path));

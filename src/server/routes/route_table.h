@@ -17,10 +17,14 @@ namespace slipstream {
 
 using RouteAnswer = boost::asio::awaitable<ApiResult<void>>;
 
+[[nodiscard]] HttpReply openai_refusal(const ApiError& error);
+
 struct Route {
   boost::beast::http::verb method;
   std::string_view path;  // one that ends with '/' is of every path that begins with it
   std::function<RouteAnswer(HttpExchange&, const Client&)> answer;
+  // An answer for who cannot have what was asked for, as the API of this route has it.
+  HttpReply (*refusal)(const ApiError&) = openai_refusal;
   bool is_open = false;             // to those without a key
   bool answers_to_the_end = false;  // others are refused when the server is about to end
 };

@@ -45,6 +45,11 @@ asio::awaitable<ApiResult<void>> TurnAnswer::send_events(HttpExchange& exchange,
   while (!turn_->has_ended()) {
     auto items = co_await turn_->next();
     if (!items) co_return ApiResult<void>();
+    if (items->empty()) {
+      const std::string ping = writer_->ping();
+      if (!co_await exchange.send(ping)) co_return ApiResult<void>();
+      continue;
+    }
     const bool is_long = std::ranges::any_of(
         *items, [](const auto& item) { return !item.event.prompt_logprobs.empty(); });
     const auto write = [&]() -> ApiResult<std::string> { return events_of(std::move(*items)); };

@@ -56,6 +56,7 @@ std::vector<EngineStream::Item> EngineStream::take_items() {
 }
 
 boost::asio::awaitable<std::optional<std::vector<EngineStream::Item>>> EngineStream::next() {
+  bool has_waited = false;
   while (true) {
     std::vector<Item> items = take_items();
     for (Item& item : items) {
@@ -69,8 +70,9 @@ boost::asio::awaitable<std::optional<std::vector<EngineStream::Item>>> EngineStr
       request.is_open = false;
       --n_open_;
     }
-    if (!items.empty()) co_return items;
-    if (!co_await exchange_.wait(*signal_)) co_return std::nullopt;
+    if (!items.empty() || has_waited) co_return items;
+    if (!co_await exchange_.wait(*signal_, exchange_.silence_max())) co_return std::nullopt;
+    has_waited = true;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "server/turn/generation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/format.h"
@@ -36,16 +37,17 @@ ApiResult<int> tokens_to_generate(const std::string& param, std::size_t n_prompt
                                   const GenerationOptions& options, int n_context) {
   const auto n_used = static_cast<std::int64_t>(n_prompt);
   const std::int64_t n_left = n_context - n_used;
-  const std::int64_t n_asked = options.max_tokens.value_or(1);
+  const std::int64_t n_asked = options.may_shorten ? 1 : options.max_tokens.value_or(1);
   if (n_left < n_asked) {
     return std::unexpected(ApiError{
         .message = format_text("This model's maximum context length is {} tokens. However, you "
                                "requested {} tokens ({} in the prompt, {} in the completion).",
                                n_context, n_used + n_asked, n_used, n_asked),
         .param = n_left < 1 ? param : "max_tokens",
-        .code = "context_length_exceeded"});
+        .code = "context_length_exceeded",
+        .lengths = ApiError::Lengths{n_prompt, static_cast<std::size_t>(n_context)}});
   }
-  return static_cast<int>(options.max_tokens.value_or(static_cast<int>(n_left)));
+  return static_cast<int>(std::min<std::int64_t>(options.max_tokens.value_or(n_context), n_left));
 }
 
 GenerateRequest make_request(const GenerationOptions& options, std::vector<Token> prompt,
@@ -55,6 +57,7 @@ GenerateRequest make_request(const GenerationOptions& options, std::vector<Token
                           .sampling = options.sampling,
                           .stops = options.stops,
                           .ignores_end = options.ignores_end,
+                          .wants_progress = options.wants_progress && options.streams,
                           .client = client.name,
                           .priority = client.priority,
                           .salt = client.salt};

@@ -26,6 +26,9 @@ Turn::Turn(ServedModel& model, HttpExchange& exchange, std::shared_ptr<ClientAcc
 Result<void> Turn::submit(GenerateRequest request) {
   Choice choice;
   if (options_.parsing) choice.parser = std::make_unique<OutputParser>(*options_.parsing);
+  if (choices_.size() % static_cast<std::size_t>(options_.n_per_prompt) == 0) {
+    n_prompt_ += request.prompt.size();
+  }
   choices_.push_back(std::move(choice));
   return stream_.submit(std::move(request));
 }
@@ -40,7 +43,8 @@ ApiResult<TurnStep> Turn::take(EngineStream::Item item) {
   TurnStep step{.choice = item.request,
                 .deltas = deltas_of(choice, event),
                 .tokens = std::move(event.tokens),
-                .prompt_logprobs = std::move(event.prompt_logprobs)};
+                .prompt_logprobs = std::move(event.prompt_logprobs),
+                .progress = event.progress};
   if (choice.is_complete) stream_.stop(item.request);
   if (event.ending) step.end = end_of(choice, std::move(*event.ending));
   return step;

@@ -45,6 +45,7 @@ struct TurnStep {
   ChatDeltas deltas = {};
   std::vector<Sampled> tokens = {};                 // their text may come later, or be no text
   std::vector<TokenLogprobs> prompt_logprobs = {};  // from the prompt's second token on
+  std::optional<PromptProgress> progress = {};      // nothing else is new then
   std::optional<TurnEnd> end = {};                  // nothing follows
 };
 
@@ -62,12 +63,14 @@ class Turn {
   [[nodiscard]] Result<void> submit(GenerateRequest request);
 
   using Items = std::vector<EngineStream::Item>;
-  // As of EngineStream: none if the client has gone.
+  // As of EngineStream: none if the client has gone, an empty list after a silence.
   [[nodiscard]] boost::asio::awaitable<std::optional<Items>> next() { return stream_.next(); }
   // What an item of next() is, in their order. A choice that has all it is to have is stopped,
   // though the model would go on.
   [[nodiscard]] ApiResult<TurnStep> take(EngineStream::Item item);
   [[nodiscard]] bool has_ended() const { return stream_.has_ended(); }
+  // Tokens of the prompts.
+  [[nodiscard]] std::size_t n_prompt() const { return n_prompt_; }
   // Of the choices that have ended. A prompt costs once, however many answers it has.
   [[nodiscard]] const Usage& usage() const { return usage_; }
 
@@ -86,6 +89,7 @@ class Turn {
   const Options options_;
   EngineStream stream_;
   std::vector<Choice> choices_;
+  std::size_t n_prompt_ = 0;
   Usage usage_;
 };
 

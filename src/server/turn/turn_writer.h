@@ -1,4 +1,5 @@
-// TurnWriter: one API's text of a turn, as events of a stream or as one answer.
+// TurnWriter: one API's text of a turn, as events of a stream or as one answer. Steps that tell the
+// progress of a prompt come only where the request asked for them.
 //
 // Threads: thread-compatible. Errors: none.
 #pragma once
@@ -22,6 +23,8 @@ class TurnWriter {
   // Each is any number of whole events.
   [[nodiscard]] virtual std::string begin() = 0;
   [[nodiscard]] virtual std::string write(TurnStep step) = 0;
+  // After a silence: an event that changes nothing, for clients do not count comments as a sign of life.
+  [[nodiscard]] virtual std::string ping() = 0;
   [[nodiscard]] virtual std::string write(const ApiError& error) = 0;
   [[nodiscard]] virtual std::string end(const Usage& usage) = 0;
 

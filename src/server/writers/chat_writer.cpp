@@ -93,6 +93,8 @@ std::vector<Json> ChatWriter::first_choices() {
   return chunks;
 }
 
+Json ChatWriter::empty_choice() const { return chunk_choice(0, Json::object(), {}, {}); }
+
 std::vector<Json> ChatWriter::choices_of(TurnStep step) {
   std::vector<Json> chunks;
   Json pending_logprobs = logprobs(step.tokens);

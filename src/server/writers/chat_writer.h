@@ -26,6 +26,7 @@ class ChatWriter final : public OpenAiWriter {
 
   std::vector<Json> first_choices() override;
   std::vector<Json> choices_of(TurnStep step) override;
+  Json empty_choice() const override;
   Json choice(std::size_t idx) override;
   [[nodiscard]] Json logprobs(const std::vector<Sampled>& tokens) const;
 

@@ -44,6 +44,10 @@ std::vector<Json> CompletionWriter::choices_of(TurnStep step) {
   return {to_choice(idx, piece)};
 }
 
+Json CompletionWriter::empty_choice() const {
+  return {{"index", 0}, {"text", ""}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
+}
+
 void CompletionWriter::collect(TurnStep step) {
   const std::size_t idx = step.choice;
   append(collected_[idx], std::move(step));

@@ -36,6 +36,7 @@ class CompletionWriter final : public OpenAiWriter {
 
   static void append(Piece& piece, TurnStep step);
   std::vector<Json> choices_of(TurnStep step) override;
+  Json empty_choice() const override;
   Json choice(std::size_t idx) override { return to_choice(idx, collected_[idx]); }
   [[nodiscard]] Json to_choice(std::size_t idx, const Piece& piece);
   [[nodiscard]] Json logprobs(std::size_t idx, const Piece& piece, bool echoes_now);

@@ -45,7 +45,26 @@ OpenAiWriter::OpenAiWriter(const Names& names, const ServedModel& model,
 
 std::string OpenAiWriter::begin() { return chunks(first_choices()); }
 
-std::string OpenAiWriter::write(TurnStep step) { return chunks(choices_of(std::move(step))); }
+std::string OpenAiWriter::write(TurnStep step) {
+  if (step.progress) return event_of(dump(progress_chunk(*step.progress)));
+  return chunks(choices_of(std::move(step)));
+}
+
+std::string OpenAiWriter::ping() {
+  return event_of(dump(body(names_.chunk, Json::array({empty_choice()}))));
+}
+
+// As llama-server has it.
+Json OpenAiWriter::progress_chunk(const PromptProgress& progress) const {
+  const auto took = std::chrono::steady_clock::now() - begun_;
+  Json chunk = body(names_.chunk, Json::array({empty_choice()}));
+  chunk["prompt_progress"] = {
+      {"total", progress.n_prompt},
+      {"cache", progress.n_cached},
+      {"processed", progress.n_done},
+      {"time_ms", std::chrono::duration_cast<std::chrono::milliseconds>(took).count()}};
+  return chunk;
+}
 
 std::string OpenAiWriter::write(const ApiError& error) { return event_of(to_json(error)); }
 

@@ -4,6 +4,7 @@
 // Threads: as of TurnWriter. Errors: none.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <ctime>
 #include <string>
@@ -28,6 +29,7 @@ class OpenAiWriter : public TurnWriter {
  public:
   std::string begin() final;
   std::string write(TurnStep step) final;
+  std::string ping() final;
   std::string write(const ApiError& error) final;
   std::string end(const Usage& usage) final;
   std::string whole(const Usage& usage) final;
@@ -51,11 +53,14 @@ class OpenAiWriter : public TurnWriter {
   // a chunk.
   [[nodiscard]] virtual std::vector<Json> first_choices() { return {}; }
   [[nodiscard]] virtual std::vector<Json> choices_of(TurnStep step) = 0;
+  // One that adds nothing to an answer.
+  [[nodiscard]] virtual Json empty_choice() const = 0;
   // Of one answer: what was collected.
   [[nodiscard]] virtual Json choice(std::size_t idx) = 0;
 
   [[nodiscard]] std::string chunks(std::vector<Json> choices) const;
   [[nodiscard]] Json body(std::string_view object, Json choices) const;
+  [[nodiscard]] Json progress_chunk(const PromptProgress& progress) const;
 
   const Names names_;
   const ServedModel& model_;
@@ -64,6 +69,7 @@ class OpenAiWriter : public TurnWriter {
   const bool wants_usage_in_stream_;
   const std::string id_;
   const std::time_t created_;
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace slipstream
