@@ -10,6 +10,7 @@
 #include "server/api/chat_request.h"
 #include "server/api/completion_request.h"
 #include "server/api/embedding_request.h"
+#include "server/api/messages_request.h"
 #include "server/output/tool_set.h"
 #include "server/schema/schema_to_grammar.h"
 #include "server/template/chat_template.h"
@@ -54,7 +55,12 @@ int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   if (!body) return 0;
   check(slipstream::read_completion_request(*body));
   check(slipstream::read_embedding_request(*body));
-  const ApiResult<ChatRequest> chat = slipstream::read_chat_request(*body);  // takes the body apart
+  // The last two take the body apart.
+  Json copy = *body;
+  const ApiResult<slipstream::MessagesRequest> messages = slipstream::read_messages_request(copy);
+  check(messages);
+  if (messages) check_chat(messages->chat);
+  const ApiResult<ChatRequest> chat = slipstream::read_chat_request(*body);
   check(chat);
   if (chat) check_chat(*chat);
   return 0;

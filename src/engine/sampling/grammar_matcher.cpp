@@ -167,7 +167,7 @@ bool GrammarMatcher::push_byte(unsigned char byte) {
   }
   const std::optional<CharClass::Range> range = range_of(partial);
   if (!range) return false;
-  if (partial.n_left > 0) charge(top.last - top.first);
+  if (partial.n_left > 0) charge_looks(top.last - top.first);
   if (partial.n_left == 0) return push_char(range->first);
   const bool possible = std::any_of(
       stacks_.begin() + static_cast<std::ptrdiff_t>(top.first),
@@ -191,16 +191,18 @@ std::optional<CharClass::Range> GrammarMatcher::range_of(const PartialChar& part
   return range;
 }
 
-// For stacks that are looked at, and alternatives: each is cheaper than a stack that is followed, but
-// there may be tens of thousands for every byte of the vocabulary.
-void GrammarMatcher::charge(std::size_t n_looks) {
-  n_steps_left_ -= std::min(n_steps_left_, n_looks / kLooksPerStep);
+void GrammarMatcher::charge(std::size_t n_steps) {
+  n_steps_left_ -= std::min(n_steps_left_, n_steps);
 }
+
+// For stacks that are looked at: each is cheaper than one that is followed, but there may be tens
+// of thousands for every byte of the vocabulary.
+void GrammarMatcher::charge_looks(std::size_t n_stacks) { charge(n_stacks / kLooksPerStep); }
 
 bool GrammarMatcher::push_char(char32_t code_point) {
   const Frame top = frames_.back();
   const std::size_t first = stacks_.size();
-  charge(top.last - top.first);
+  charge_looks(top.last - top.first);
   ++step_;
   for (std::size_t i = top.first; i < top.last; ++i) {
     if (stacks_[i] == kBottom) continue;
@@ -217,6 +219,7 @@ bool GrammarMatcher::push_char(char32_t code_point) {
 // Adds to stacks_ all that start with a character or token to match, from this place on.
 void GrammarMatcher::follow(std::uint32_t symbol_idx, NodeId below) {
   todo_.assign(1, {symbol_idx, below});
+  charge(1);
   while (!todo_.empty() && n_steps_left_ > 0) {
     Place place = todo_.back();
     todo_.pop_back();
@@ -228,7 +231,6 @@ void GrammarMatcher::follow(std::uint32_t symbol_idx, NodeId below) {
     const NodeId id = symbol.kind == Kind::kEnd ? kBottom : node_at(place);
     if (n_steps_left_ == 0) return;
     if (std::exchange(nodes_[id].visited, step_) == step_) continue;
-    --n_steps_left_;
     if (symbol.kind != Kind::kRule) {
       stacks_.push_back(id);
       continue;
@@ -236,7 +238,7 @@ void GrammarMatcher::follow(std::uint32_t symbol_idx, NodeId below) {
     const bool is_last = grammar_.symbol(place.symbol + 1).kind == Kind::kEnd;
     const NodeId next = is_last ? place.below : node_at({place.symbol + 1, place.below});
     const std::span<const std::uint32_t> alternatives = grammar_.alternatives(symbol.value);
-    charge(alternatives.size());  // most of them may lead to the same place
+    charge(alternatives.size());  // also those that lead to a place that was visited
     for (const std::uint32_t start : alternatives) todo_.push_back({start, next});
   }
 }

@@ -73,7 +73,8 @@ class GrammarMatcher {
   // Frames.
   void restart();
   void rewind(std::size_t n_bytes);
-  void charge(std::size_t n_looks);
+  void charge(std::size_t n_steps);
+  void charge_looks(std::size_t n_stacks);
   [[nodiscard]] bool push_byte(unsigned char byte);
   [[nodiscard]] bool push_char(char32_t code_point);
   [[nodiscard]] static std::optional<CharClass::Range> range_of(const PartialChar& partial);

@@ -216,6 +216,9 @@ void ChatTemplate::find_abilities() {
   };
   const Json system = {{"role", "system"}, {"content", content("probe-system")}};
   abilities_.takes_system = says({system, user}, {}, "probe-system");
+  abilities_.takes_later_system = abilities_.takes_system &&
+                                  says({user, system}, {}, "probe-system") &&
+                                  says({system, system, user}, {}, "probe-user");
 
   const Json tool = {
       {"type", "function"},

@@ -47,6 +47,7 @@ struct ChatInput {
 // What a template does by itself.
 struct TemplateAbilities {
   bool takes_system = false;
+  bool takes_later_system = false;  // also behind the first message
   bool takes_tools = false;
   bool takes_calls = false;              // "tool_calls" of the assistant
   bool takes_results = false;            // messages of the role "tool"

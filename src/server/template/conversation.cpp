@@ -141,9 +141,24 @@ class Speaker {
       pending_system_ = std::move(text);
       return {};
     }
+    if (!messages_.empty() && !abilities_.takes_later_system) {
+      add_to_last(std::move(text));
+      return {};
+    }
     if (role == "developer") said["role"] = "system";
     push(std::move(said), std::move(text));
     return {};
+  }
+
+  // Where a template takes a system message only as the first one: coding agents send more of them.
+  void add_to_last(std::string text) {
+    flush_results();
+    Json& last = messages_.back();
+    if (last["role"] != "user" && last["role"] != "system") {
+      return push({{"role", "user"}}, std::move(text));
+    }
+    Json& content = abilities_.wants_parts ? last["content"][0]["text"] : last["content"];
+    content.get_ref<std::string&>() += "\n\n" + text;
   }
 
   void flush_system() {

@@ -24,7 +24,7 @@ std::size_t n_values_max(const ServedModel& model) {
 
 ApiResult<void> check_values(const ServedModel& model, const Json& body) {
   std::size_t n = 0;
-  for (const char* name : {"messages", "tools"}) {
+  for (const char* name : {"system", "messages", "tools"}) {
     if (body.contains(name)) n += n_values(body[name]);
   }
   if (n <= n_values_max(model)) return {};
@@ -72,6 +72,17 @@ ApiResult<void> check_chat(const ServedModel& model, const Json& body) {
     return refuse("model", "This model has no chat template: use /v1/completions");
   }
   return check_values(model, body);
+}
+
+ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request) {
+  const ApiResult<MarkedText> prompt = render(model, request);
+  if (!prompt) return std::unexpected(prompt.error());
+  const ApiResult<std::vector<Token>> tokens = tokens_of(model, *prompt);
+  if (!tokens) return std::unexpected(tokens.error());
+  // Where there are more than the context has, not all of them were counted.
+  const auto room = tokens_to_generate("messages", tokens->size(), {}, model.engine->n_context());
+  if (!room) return std::unexpected(room.error());
+  return tokens->size();
 }
 
 ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model, HttpExchange& exchange,

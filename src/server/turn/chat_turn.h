@@ -4,6 +4,7 @@
 // Threads: on a worker. Errors: ApiErrors that name the field.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "server/api/chat_request.h"
@@ -17,6 +18,9 @@ namespace slipstream {
 
 // What can be refused before the body is read into a ChatRequest, and anything is built for it.
 [[nodiscard]] ApiResult<void> check_chat(const ServedModel& model, const Json& body);
+
+// How many tokens the prompt of a conversation has. REQUIRES: check_chat().
+[[nodiscard]] ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request);
 
 // REQUIRES: check_chat().
 [[nodiscard]] ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model,
