@@ -122,7 +122,7 @@ class Runner {
   CellReserve reserve_;
   const std::unique_ptr<PrefixStrategy> memory_;
   std::unique_ptr<DiskPrefixes> disk_;  // null: nothing is kept on disk
-  std::deque<RequestId> arriving_;  // wait while the disk has more of their prompts than memory
+  std::deque<RequestId> arriving_;      // wait while the disk has more of their prompts than memory
   RequestId loading_for_ = 0;
   PrefillControl control_;
   std::map<RequestId, std::unique_ptr<Active>> actives_;

@@ -47,8 +47,8 @@ struct Sequence {
   int n_generated = 0;
   int n_computed = 0;                  // tokens whose keys and values are in the cache
   bool wants_prompt_logprobs = false;  // each prompt token needs an output, too
-  int stops_at = 0;  // a step ends at this token, where the state is to be saved
-  std::int64_t admission_no = 0;  // orders running sequences; 0: waiting
+  int stops_at = 0;                    // a step ends at this token, where the state is to be saved
+  std::int64_t admission_no = 0;       // orders running sequences; 0: waiting
 
   // The owner of the cache keeps these up to date.
   int n_cached = 0;            // waiting: tokens that a cached prefix holds
