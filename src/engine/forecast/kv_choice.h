@@ -1,9 +1,9 @@
 // Checks whether a model fits into memory, and chooses for --kv auto: the best scheme with which
 // the model and the requested context fit.
 //
-// The order is turbo8v4 (near f16 in quality, and faster at depth), turbo4, turbo3. It is f16 if
-// the plugin is missing or cannot compress anything in the model. For a calibrated model, the
-// measured divergences give the order, and schemes found broken are left out.
+// The order is turbo8v4 (near f16 in quality, and faster at depth), turbo4, turbo3. Only f16 is
+// left if the plugin is missing or cannot compress anything in the model. For a calibrated model,
+// the measured divergences give the order, and schemes found broken are left out.
 //
 // Threads: as in memory_forecast.h.
 // Errors:  as in memory_forecast.h; kOutOfMemory if nothing fits, with a message that names the

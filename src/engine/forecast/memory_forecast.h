@@ -1,6 +1,7 @@
 // Forecasts how much this process's resident set (VmRSS) grows from before a model is loaded until
 // its context has been filled once in batches of n_ubatch: libllama 0.7.0, weights on the CPU, KV
-// in stock types or our plugin. tests/contract/memory_forecast_test.cpp measures it within 5 %.
+// in stock types or our plugin. It is within 5 % of what is measured
+// (tests/contract/memory_forecast_test.cpp).
 //
 // resident() is with mmap, as top shows it. total() is what must stay, and all there is without
 // mmap: the mapped originals of copied weights (weight_bytes.h) are idle, and the kernel can

@@ -1,6 +1,6 @@
 // Invariants between any two calls (check_integrity):
 //   1. A node has the tokens of positions [first, end). Its children continue at end and differ in
-//      their first tokens. Below the root, which has no tokens, they may differ in their salts.
+//      their first tokens. The root has no tokens; its children may differ in their salts instead.
 //   2. A lease ends at the end of a node and locks it and all nodes above. So n_locks of a node is
 //      the sum over its children plus one for each lease that ends there; the root's is the number
 //      of leases; and nothing below an unlocked node is locked.

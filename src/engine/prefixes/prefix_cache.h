@@ -32,12 +32,12 @@ struct PrefixCacheLimits {
   // more of them than leases, one is always available; otherwise insert() may leave tokens out.
   SeqId first_seq;
   int n_seqs;
-  int n_cells_max;  // the tree may own more only while leases use them
+  int n_cells_max;  // that the tree owns; exceeded only while leases use them
 };
 
 struct Match {
   int n_tokens;     // the longest cached prefix
-  int n_evictable;  // of these, in no lease; acquire() makes them not evictable
+  int n_evictable;  // of these, those that no lease uses; acquire() makes them unevictable
 
   bool operator==(const Match&) const = default;
 };
@@ -48,7 +48,7 @@ struct Eviction {
   int n_kept;                 // the first n_kept of them stay
 };
 
-// Tokens since the start.
+// Counts of tokens since the start.
 struct PrefixCacheCounters {
   std::int64_t n_queried = 0;  // prompt tokens given to acquire()
   std::int64_t n_hit = 0;      // of these, taken from the cache
@@ -149,7 +149,7 @@ class Lease {
   [[nodiscard]] SeqId seq() const { return seq_; }
   // How many of the sequence's tokens are in cells that the tree owns too; the others are in cells
   // of the sequence alone. The shared ones are its first tokens, except those that another sequence
-  // inserted before it.
+  // had inserted first.
   [[nodiscard]] int n_shared() const { return n_shared_; }
   // Length in tokens of the path that the lease keeps from being evicted.
   [[nodiscard]] int n_locked() const;

@@ -33,7 +33,7 @@ class PrefixStrategy : public PrefixMemory {
 
   // How many of a waiting sequence's tokens it could take over.
   [[nodiscard]] virtual Match find(Salt salt, std::span<const Token> tokens) = 0;
-  // The sequence takes over the first n_tokens tokens. If that fails, it holds nothing (false).
+  // Takes over the first n_tokens tokens. Returns false on failure; the sequence is then empty.
   // REQUIRES: n_tokens is what find() gave, or less.
   [[nodiscard]] virtual bool take_over(Holding& holding, std::span<const Token> tokens,
                                        int n_tokens) = 0;
@@ -43,7 +43,7 @@ class PrefixStrategy : public PrefixMemory {
   [[nodiscard]] virtual int next_share(int n_computed, int n_prompt) const = 0;
   // The sequence stops running. What it has computed stays as a prefix until room is needed.
   virtual void release(Holding& holding, std::span<const Token> computed) = 0;
-  // Cells of cached prefixes that this sequence alone uses, of all that run.
+  // Cells of cached prefixes that no other running sequence uses.
   [[nodiscard]] virtual int n_exclusive(const Holding& holding) const = 0;
 };
 

@@ -28,7 +28,7 @@ struct DryParams {
   float base = 1.75F;    // penalty: multiplier * base ^ (length of the repetition - allowed_length)
   int allowed_length = 2;  // repetitions up to this length cost nothing
   int last_n = 4096;       // how far back to look for repetitions
-  std::vector<std::string> sequence_breakers = {"\n", ":", "\"", "*"};  // none reaches across these
+  std::vector<std::string> sequence_breakers = {"\n", ":", "\"", "*"};  // repetitions end at these
 };
 
 struct SamplingParams {

@@ -15,7 +15,7 @@ namespace slipstream {
 class PrefillControl {
  public:
   // Factor on the time between tokens. The promise is 3 at the 99th percentile, relative to the
-  // time before the prompt came; noise and the growing cache need the rest.
+  // time before the prompt came; noise and the growing cache need the margin.
   static constexpr double kStretch = 1.75;
   static constexpr int kProbeEvery = 32;
   static constexpr int kTokensMin = 2;  // however slow the machine: every prompt must end

@@ -161,7 +161,7 @@ class Planner {
   }
 
   void compute(const Sequence& sequence, int first, int n) {
-    if (n_cells_ < n) return;  // only if a single sequence is left and its cells are uncounted
+    if (n_cells_ < n) return;  // only if one sequence is left whose cells are not counted yet
     step_.work.push_back({.id = sequence.id, .first = first, .n = n, .samples = true});
     n_cells_ -= n;
     n_tokens_ -= n;

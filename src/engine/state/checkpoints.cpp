@@ -61,7 +61,7 @@ void Checkpoints::insert(Salt salt, std::span<const Token> tokens, std::vector<s
 }
 
 Checkpoints::Match Checkpoints::match(Salt salt, std::span<const Token> tokens) {
-  std::vector<std::pair<std::size_t, Entry*>> found;  // with its number of tokens
+  std::vector<std::pair<std::size_t, Entry*>> found;  // number of tokens and entry
   std::uint64_t hash = extend(0, salt);
   for (const auto& [i, token] : tokens | std::views::enumerate) {
     hash = extend(hash, token);

@@ -4,7 +4,8 @@
 // rows as f16: four times what it stores, to be encoded again when restored. With the device's
 // packed rows (src/device/kv_buffer/packed_rows.h) a saved sequence has the size of its codes and
 // gets the same codes back, in this process or the next; generation continues as if uninterrupted.
-// Other caches are saved as libllama does. Bytes: docs/formats/packed-state.md.
+// Uncompressed caches, and all caches without the device, are saved as libllama does. Bytes:
+// docs/formats/packed-state.md.
 //
 // Threads: const and thread-safe; libllama's rules apply to the context: only its owner's thread.
 // Errors:  save(): kOutOfMemory, kUnsupported. restore(): kCorrupt, kOutOfMemory, kUnsupported for

@@ -27,7 +27,7 @@ struct StateGap {
   [[nodiscard]] std::uint64_t packed_bytes() const { return n_rows * packed_row_bytes; }
 };
 
-// 2 bits instead of 16; scales come on top.
+// 16 bits to 2; scales make the ratio smaller.
 inline constexpr std::uint32_t kPackedRatioMax = 8;
 
 class StateBlobWriter {

@@ -6,7 +6,7 @@ namespace slipstream {
 namespace {
 
 struct Lead {
-  std::size_t n_bytes;        // of the whole character; 0: no character starts so
+  std::size_t n_bytes;        // of the whole character; 0: not the start of a character
   unsigned char low = 0x80;   // the smallest second byte
   unsigned char high = 0xBF;  // the largest second byte
 };
