@@ -28,7 +28,8 @@ TEST_F(Probe, RefusesAVersionThatWasNotTested) {
   }
 }
 
-// A struct with two neighbouring fields exchanged is noticed, not called.
+// Another API version and a null pointer where a function has to be are noticed before anything is
+// called.
 TEST_F(Probe, RefusesAnotherLayout) {
   ggml_backend_reg_t reg = ggml_backend_reg_by_name("CPU");
   ASSERT_NE(reg, nullptr);
