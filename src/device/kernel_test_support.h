@@ -42,8 +42,7 @@ class Guarded {
 // Calls `test` once with each instruction set enabled alone.
 template <typename Test>
 void on_every_target(const Test& test) {
-  // HWY_TARGETS has the targets that kernels are compiled for. Others would only run the baseline
-  // again.
+  // HWY_TARGETS has the targets that kernels are compiled for. Others would run the baseline again.
   for (std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0;
        targets &= targets - 1) {
     const std::int64_t target = targets & -targets;

@@ -62,8 +62,7 @@ std::unique_ptr<TurboDevice> make_device(ggml_backend_reg_t reg, std::string_vie
 
 extern Plugin plugin;
 
-// Returns the result of `work`, or `otherwise` if memory runs out, so that no exception reaches C
-// code.
+// Returns the result of `work`, or `otherwise` if memory runs out: no exception reaches C code.
 template <class Answer, class Work>
 Answer guarded(Answer otherwise, const Work& work) noexcept {
   try {

@@ -1,5 +1,4 @@
-// libggml-cpu-turbo.so: lets stock programs load libggml-turbo.so from ggml's directory of
-// backends.
+// libggml-cpu-turbo.so: makes stock programs load libggml-turbo.so from ggml's backend directory.
 //
 // ggml loads from there only backends whose names it knows. But it asks every libggml-cpu-*.so for
 // its score on this machine, loads the best one, and then the file that GGML_BACKEND_PATH names. So

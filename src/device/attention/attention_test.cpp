@@ -1,5 +1,5 @@
-// Compares attention on tiles with the textbook formula in double precision, on the same decoded
-// numbers.
+// Compares attention on tiles with the textbook formula, computed in double precision on the same
+// decoded numbers.
 #include "device/attention/attention.h"
 
 #include <gtest/gtest.h>

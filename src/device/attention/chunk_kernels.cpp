@@ -123,8 +123,8 @@ void expand_keys_of(const Expansion& expansion, const std::uint8_t* HWY_RESTRICT
 template <int kBits>
 void expand_values_of(const Expansion& expansion, const std::uint8_t* HWY_RESTRICT codes,
                       std::size_t tile, std::int8_t* HWY_RESTRICT bytes) {
-  // Four quads hold the tokens of 16 channels. The chunk's other tiles lie between one four and the
-  // next.
+  // Four quads hold the tokens of 16 channels. The same four quads of the chunk's other tiles
+  // follow before the next 16 channels.
   auto* HWY_RESTRICT to = reinterpret_cast<std::uint8_t*>(bytes) + tile * 4 * kGroupBytes;
   for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
     expand_tile<kBits>(expansion, 0, codes, slot, [&](std::size_t quad, auto values) HWY_ATTR {

@@ -51,8 +51,7 @@ struct KeyCodes {
 void expand_keys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes);
 // Expands one tile of values to signed bytes, the levels, at its place in the chunk:
 // [channel / 16][tile][token / 4][channel % 16][token % 4].
-// REQUIRES: bits is 2, 3, 4 or 8; head_dim is a multiple of 16; bytes have room for the whole
-// chunk.
+// REQUIRES: bits is 2, 3, 4 or 8; head_dim is a multiple of 16; bytes have room for a whole chunk.
 void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile, std::int8_t* bytes);
 
 // dots[row][tile * 16 + token] = sum over `n_channels` channels of keys[tile][token] * rows[row].
@@ -71,8 +70,8 @@ struct DotRows {
 void dot_rows(const DotRows& work);
 
 // Computes dots from keys and expands values to bytes, tile by tile, so that memory loads and
-// products are close enough to overlap. `parts` has one DotRows for each part of a key with its own
-// scale.
+// products are close enough to overlap. `parts` has one DotRows for each part of a key that has its
+// own scale.
 // REQUIRES: key_bytes has room for expanded_bytes(key_dim) + kReadPast, value_bytes for
 // expanded_bytes(value_dim).
 struct ScanChunk {

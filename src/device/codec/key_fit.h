@@ -50,8 +50,8 @@ class KeyFit {
   [[nodiscard]] std::span<const float> mean(std::int64_t head) const;
   // The weight of an error in each component of z: the mean square of q'.
   [[nodiscard]] std::span<const float> weights(std::int64_t head) const;
-  // Each takes vectors of head_dim numbers, one after the other. The mean has been subtracted from
-  // keys.
+  // Each takes vectors of head_dim numbers, one after the other. The caller has subtracted the mean
+  // from the keys.
   void to_codes(std::int64_t head, std::span<const float> keys, std::span<float> z) const {
     multiply(code_columns_, head, keys, z);
   }

@@ -20,8 +20,8 @@ constexpr std::size_t kDim = 128;
 using Vector = std::vector<float>;
 using Matrix = std::vector<Vector>;  // rows
 
-// Rows are independent Gaussians, as in the paper, or orthogonal and of equal length, which is
-// better.
+// The rows are independent Gaussians, as in the paper. Or they are orthogonal and of equal length,
+// which is better.
 Matrix projection(bool orthogonal) {
   TestVectors vectors(9);
   Matrix rows;

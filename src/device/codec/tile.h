@@ -54,8 +54,7 @@ constexpr std::size_t tile_code_bytes(const ChannelClasses& classes) {
 
 class TileLayout {
  public:
-  // REQUIRES: bits is 2, 3, 4 or 8; head_dim is a multiple of 16; only keys have more than one
-  // class.
+  // REQUIRES: bits is 2, 3, 4 or 8; head_dim is a multiple of 16; values have only one class.
   TileLayout(Side side, int bits, int head_dim) : TileLayout(side, one_class(bits, head_dim)) {}
   TileLayout(Side side, const ChannelClasses& classes);
 

@@ -39,8 +39,8 @@ TEST_P(Tile, EveryTokenComesBack) {
   }
 }
 
-// A token taken out of one tile and placed in another keeps its codes, and its neighbours keep
-// theirs.
+// A token that is taken out of one tile and placed in another keeps its codes. Its neighbours are
+// not changed.
 TEST_P(Tile, ATokenMovesAlone) {
   const auto [side, bits, head_dim] = GetParam();
   const TileLayout layout(side, bits, head_dim);

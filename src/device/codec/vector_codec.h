@@ -8,9 +8,8 @@
 // again, as when a cache is saved and restored. (Except at 8 bits below a peak of about 0.0005, and
 // at fewer bits below a tenth of that: there f16 is coarser than the codes.)
 //
-// Threads: pure functions, no allocation.
-// Errors:  none; encode() accepts every vector, and decode() any bytes. A decoded value is finite
-//          if the scale is.
+// Threads: pure functions, no allocation. Errors: none; encode() accepts every vector and decode()
+//          any bytes. A decoded value is finite if the scale is.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +37,8 @@ constexpr float peak_cut_max(int bits) { return bits == 4 ? 1.2F : bits == 3 ? 1
 //
 // Codes of 2, 3, 4 bits are the levels nearest to x scaled to variance 1 (or less: peak_cut_max).
 // The scale then keeps the length of x instead of minimising the error: nearest levels are shorter
-// than x, which would flatten every softmax (by 12 % of each score at 2 bits, 6 % with the length
-// kept).
+// than x, which would flatten every softmax (by 12 % of each score at 2 bits; if the length is
+// kept, by 6 %).
 //
 // For stability, scales have 9 significant bits: rounding to f16 may change a length by 2^-11, but
 // then never a scale. And a vector that already is levels times a factor is recognised and keeps

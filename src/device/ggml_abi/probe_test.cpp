@@ -28,8 +28,7 @@ TEST_F(Probe, RefusesAVersionThatWasNotTested) {
   }
 }
 
-// Another API version and a null pointer where a function has to be are noticed before anything is
-// called.
+// Another API version, or a null pointer where a function has to be, is noticed before any call.
 TEST_F(Probe, RefusesAnotherLayout) {
   ggml_backend_reg_t reg = ggml_backend_reg_by_name("CPU");
   ASSERT_NE(reg, nullptr);

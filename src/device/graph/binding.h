@@ -1,6 +1,6 @@
 // Decides once for each cache tensor whether it is compressed. The decision is made when libllama
-// first shows an attention that reads the tensor: while it reserves memory, before it writes
-// anything.
+// first shows an attention that reads the tensor. It does so while it reserves memory, before
+// anything is written.
 //
 // Threads: one thread at a time for each cache; models share nothing.
 #pragma once

@@ -12,8 +12,8 @@ namespace {
 std::atomic<bool> has_no_memory = false;
 }  // namespace
 
-// Replaces the library's operator new for aligned memory, which is what the per-thread scratch uses
-// (scratch.h).
+// Replaces the library's operator new for aligned memory, which the scratch of threads is made of
+// (attention/scratch.h).
 void* operator new(std::size_t n_bytes, std::align_val_t alignment) {
   const auto line = static_cast<std::size_t>(alignment);
   void* memory =

@@ -148,8 +148,7 @@ Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
     return {};
   }
 
-  // Makes a copy of the node whose cache pointers lead to rows: those of the plain cache, or an
-  // expansion.
+  // Copies the node and makes its cache pointers lead to the plain cache's rows or to an expansion.
   std::array<CacheTensor*, GGML_MAX_SRC + 1> caches{};
   std::array<std::byte*, GGML_MAX_SRC + 1> rows{};
   std::size_t n_caches = 0;

@@ -47,14 +47,13 @@ class CacheTensor {
   // Rows of the tensor's own type; null unless bound to plain memory.
   [[nodiscard]] std::byte* plain();
 
-  // heads: the fitted basis of each KV head's keys; empty: none. Bases that cannot be used are
-  // ignored.
+  // heads: the fitted basis of each KV head's keys, or empty. Unusable bases are ignored.
   [[nodiscard]] Result<void> bind_compressed(int bits, int head_dim,
                                              std::span<const HeadBasis> heads = {});
   [[nodiscard]] Result<void> bind_plain();
 
-  // The note says how the tensor was bound, for the log. take_note() returns it once, then an empty
-  // string.
+  // The note says how the tensor was bound, for the log. take_note() returns it once and is empty
+  // after that.
   void set_note(std::string note) { note_ = std::move(note); }
   [[nodiscard]] std::string take_note() { return std::exchange(note_, {}); }
 

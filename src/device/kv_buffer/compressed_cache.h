@@ -100,8 +100,7 @@ class CompressedCache {
   void close_centre();
   [[nodiscard]] std::span<const float> centre(std::int64_t head) const;
   [[nodiscard]] std::span<const float> centres() const { return centre_; }  // n_heads x head_dim
-  // Takes over the centres of another cache, writes the rows seen so far again and closes the
-  // centre.
+  // Takes over the centres of another cache and closes them. Writes the rows seen so far again.
   // REQUIRES: is_centre_open().
   void adopt_centres(std::span<const float> centres);
 

@@ -31,8 +31,8 @@ struct KvSettings {
 struct KvBuffer {
   Mapping memory;
   KvSettings settings;
-  // Keyed by the address of the tensor's data, because graphs that arrive over RPC have new tensor
-  // objects.
+  // The key is the address of the tensor's data, because graphs that arrive over RPC have new
+  // tensor objects.
   std::map<const void*, std::unique_ptr<CacheTensor>> caches;
 };
 

@@ -18,8 +18,7 @@
 
 namespace slipstream::turbo {
 
-// Start packing or unpacking on this thread, until end_packed_rows(). An earlier exchange is
-// forgotten.
+// Start to pack or unpack on this thread, until end_packed_rows(). An earlier exchange is dropped.
 void begin_packing(void* user, CentresPlace* centres, RowsPlace* rows) noexcept;
 void begin_unpacking(void* user, CentresSource* centres, RowsSource* rows) noexcept;
 // Makes rows f16 again. Returns whether all rows were transferred.

@@ -253,8 +253,7 @@ TEST_P(PackedKeys, GiveTheirCentreToACacheWithoutOne) {
   EXPECT_LT(relative_error(before, other.read(30, 5)), 4);
 }
 
-// If a sequence is shorter than a centre needs, rows that are computed after it may still move the
-// centre.
+// If a sequence is shorter than a centre needs, rows that are computed later may still move it.
 TEST_P(PackedKeys, LeaveTheCentreOpenThatWasOpen) {
   OneCache cache = make();
   cache.compute_rows(0, 9, 20, 9);

@@ -2,10 +2,9 @@
 //
 // A query gives most of its weight to the tokens just before it and to the very first one. In 8
 // bits these take little memory, and attention that reads them makes an eighth of the error that it
-// makes with 3- and 4-bit codes alone (docs/quality.md). Attention reads the 8-bit copies of the
-// chunk that a query's own token was written into, of the one before, and of the first of its
-// stream, if there are copies. So what a query reads does not depend on how a prompt is cut into
-// batches.
+// makes with 3- and 4-bit codes alone (docs/quality.md). Attention reads the 8-bit copies, if there
+// are any, of the chunk that a query's own token was written into, of the one before, and of the
+// first of its stream. So what a query reads does not depend on how a prompt is cut into batches.
 //
 // Threads: keep() and forget_*() by one thread while no other thread reads. Errors: none.
 #pragma once
@@ -35,8 +34,8 @@ class PreciseChunks {
   PreciseChunks(const CacheShape& coded, CompressedCache slots);
 
   // Gives a slot to each chunk of these rows, which are about to be written, as long as there are
-  // slots that this call does not need. Returns the chunks that had none before and may hold older
-  // rows.
+  // slots that this call does not need. Returns the chunks that had no slot before and may hold
+  // older rows.
   [[nodiscard]] std::vector<std::int64_t> keep(std::span<const std::int64_t> row_idx,
                                                const std::shared_ptr<CompressedCache>& scratch);
   // chunk: stream * chunks of a stream + chunk of the stream.

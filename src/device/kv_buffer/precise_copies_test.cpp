@@ -407,8 +407,8 @@ TEST(PreciseCopiesOnce, FollowRowsThatAreSet) {
   }
 }
 
-// The end of a restored state is as precise as if it had been computed, and is saved as precisely
-// again.
+// The end of a restored state is as precise as if it had been computed, and it is saved with the
+// same precision.
 TEST(PreciseCopiesOnce, AreKeptOfRowsThatAreSet) {
   const ggml_context_ptr context(
       ggml_init({.mem_size = 4096, .mem_buffer = nullptr, .no_alloc = true}));
