@@ -19,7 +19,7 @@ inline constexpr int kAmxRows = 16;
 // The shape that the tile registers are configured for. Fewer rows take less time.
 struct AmxShape {
   int key_rows;           // for products with keys, at most kAmxRows
-  int key_part_channels;  // up to 32, tiles are narrower
+  int key_part_channels;  // if at most 32, tiles are narrower
   int value_rows;
 };
 

@@ -21,7 +21,7 @@ struct Query {
   std::int64_t head;
   const std::uint16_t* mask;     // null: every cell is visible
   const Visibility* visibility;  // of each chunk
-  int own_chunk;                 // has its own token; kUnknown: not written in this graph
+  int own_chunk;                 // that of its own token; kUnknown: not written in this graph
   bool is_finite;
 
   static constexpr int kUnknown = -2;

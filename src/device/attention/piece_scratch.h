@@ -36,8 +36,7 @@ struct QuantisedQueries {
 //   value_bytes     i8    block x 16 * 64           values of a chunk, 16 channels to a block
 //   value_scales    f32   tile x 16 * value part    [part][token] of a tile
 //   bias            f32   query x 64                mask of a chunk that is partially visible
-//   scores          f32   query x 64                scores of plain keys; then weights of plain
-//                                                   values
+//   scores          f32   query x 64                scores of plain keys; weights of plain values
 //   products        i32   key part x part_stride    integer scores, [query][digit][64]; then
 //                                                   weighted sums, [query][digit][channel]
 //   weights         u8    value part x part_stride  quantised weights, [query][digit][64]

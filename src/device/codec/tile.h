@@ -7,8 +7,7 @@
 //   values:  slot = channel % 16,  position = channel / 16 * 16 + token
 // So a value tile is a key tile with each 16 x 16 block transposed. Bytes: docs/formats/kv-tile.md.
 //
-// Threads: immutable. One thread at a time writes a tile, because two tokens of a value tile share
-//          bytes.
+// Threads: immutable. One thread at a time writes a tile: two tokens of a value tile share bytes.
 // Errors:  none; the constructor checks its arguments.
 #pragma once
 

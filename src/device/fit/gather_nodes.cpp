@@ -177,7 +177,8 @@ void GatherNodes::run_gather(ggml_tensor* /*result*/, int thread_idx, int n_thre
       }
     }
   } catch (const std::bad_alloc&) {
-    return;  // fewer vectors are collected; leaving a ggml thread, it would end the process
+    // Fewer vectors are collected. An exception that leaves a thread of ggml would end the process.
+    return;
   }
 }
 

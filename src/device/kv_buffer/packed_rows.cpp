@@ -133,7 +133,7 @@ bool end_packed_rows() noexcept {
 bool get_packed(CacheTensor& tensor, const void* place, std::size_t offset, std::size_t n_bytes) {
   const CompressedCache* cache = tensor.compressed();
   if (exchange.rows_place == nullptr || cache == nullptr) return false;
-  if (!exchange.is_whole) return true;  // nobody will use it
+  if (!exchange.is_whole) return true;  // the exchange has failed already
   const std::optional<RowRange> rows = whole_rows(tensor, offset, n_bytes);
   if (!rows) return true;
   void* centres = exchange.centres_place(exchange.user, tensor.layer(), side_number(tensor),
@@ -161,7 +161,7 @@ bool get_packed(CacheTensor& tensor, const void* place, std::size_t offset, std:
 bool set_packed(CacheTensor& tensor, const void* place, std::size_t offset, std::size_t n_bytes) {
   CompressedCache* cache = tensor.compressed();
   if (exchange.rows_source == nullptr || cache == nullptr) return false;
-  if (!exchange.is_whole) return true;  // nobody will use it
+  if (!exchange.is_whole) return true;  // the exchange has failed already
   const std::optional<RowRange> rows = whole_rows(tensor, offset, n_bytes);
   if (!rows) return true;
   const std::optional<StoredCentres> stored = read_centres(tensor, *cache);
