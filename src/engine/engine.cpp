@@ -1,7 +1,9 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "base/format.h"
@@ -190,15 +192,19 @@ void Engine::run_until_failure(const std::stop_token& stop, std::unique_ptr<Disk
 
 // A runner that threw may be inconsistent: its requests end, and a new runner starts empty.
 void Engine::run(const std::stop_token& stop, std::unique_ptr<DiskTier> tier) {
-  while (!stop.stop_requested()) {
+  constexpr std::chrono::milliseconds kPause(100);  // for memory that others free
+  for (bool has_failed = false; !stop.stop_requested(); has_failed = true) {
     try {
+      if (has_failed) {
+        Result<std::unique_ptr<DiskTier>> opened = open_tier_of(model_, options_);
+        if (!opened) log::warn("engine.disk_prefix", {{"error", opened.error().message}});
+        tier = std::move(opened).value_or(nullptr);
+      }
       run_until_failure(stop, std::exchange(tier, nullptr));
     } catch (const std::exception& error) {
       log::error("engine.failure", {{"error", error.what()}});
       llama_memory_clear(llama_get_memory(model_.context()), true);
-      Result<std::unique_ptr<DiskTier>> opened = open_tier_of(model_, options_);
-      if (!opened) log::warn("engine.disk_prefix", {{"error", opened.error().message}});
-      tier = std::move(opened).value_or(nullptr);
+      std::this_thread::sleep_for(kPause);
     }
   }
 }

@@ -100,8 +100,18 @@ std::unique_ptr<PrefixStrategy> Runner::make_memory(const RunnerOptions& options
 }
 
 Runner::~Runner() {
-  while (!actives_.empty()) cancel(actives_.begin()->first);
-  if (disk_) disk_->finish(kFinishTimeMax);
+  while (!actives_.empty()) {
+    const RequestId id = actives_.begin()->first;
+    try {
+      cancel(id);
+    } catch (const std::exception&) {  // such as bad_alloc while its prefix was kept
+      const Listener listener = std::move(actives_.at(id)->job.listener);
+      actives_.erase(id);
+      listener({.ending = Ending{.reason = FinishReason::kCancelled}});
+    }
+  }
+  // A runner that threw may be inconsistent: it saves nothing.
+  if (disk_ && std::uncaught_exceptions() == 0) disk_->finish(kFinishTimeMax);
   llama_batch_free(batch_);
 }
 
@@ -319,9 +329,7 @@ void Runner::compute(std::span<const Work> work) {
       if (item.samples) {
         sample(item, batch_idx - 1);
       } else if (item.first + item.n == static_cast<int>(worker.tokens.size())) {
-        ended_.push_back(item.id);  // the request asked for no generated tokens
-        release(worker);
-        end(worker, {.reason = FinishReason::kLength});
+        stop(item.id, {.reason = FinishReason::kLength});  // it asked for no generated tokens
       }
     }
     return;
@@ -329,20 +337,31 @@ void Runner::compute(std::span<const Work> work) {
   ++stats_.n_failed_batches;
   const std::string complaint = take_llama_complaint();
   // Part of the batch may have been computed. No other sequence shares these cells yet.
-  for (const Work& item : work)
-    cells_.remove(active(item.id).holding.seq, item.first, kEndOfSequence);
-  if (work.size() > 1) {
-    compute(work.first(work.size() / 2));
-    compute(work.subspan(work.size() / 2));
-    return;
+  std::vector<Work> left;
+  for (const Work& item : work) {
+    const bool is_as_before =
+        cells_.remove(active(item.id).holding.seq, item.first, kEndOfSequence);
+    if (is_as_before && work.size() > 1) {
+      left.push_back(item);
+      continue;
+    }
+    log::error("engine.decode", {{"code", failure}, {"n_tokens", item.n}, {"said", complaint}});
+    if (!is_as_before) active(item.id).holding.n_computed = 0;  // its state is not worth keeping
+    stop(item.id, {.reason = FinishReason::kFailed,
+                   .error = format_text("the engine could not compute it (code {}{}{})", failure,
+                                        complaint.empty() ? "" : ": ", complaint)});
   }
-  Active& failed = active(work[0].id);
-  log::error("engine.decode", {{"code", failure}, {"n_tokens", work[0].n}, {"said", complaint}});
-  ended_.push_back(work[0].id);
-  release(failed);
-  end(failed, {.reason = FinishReason::kFailed,
-               .error = format_text("the engine could not compute it (code {}{}{})", failure,
-                                    complaint.empty() ? "" : ": ", complaint)});
+  const std::span<const Work> again(left);
+  compute(again.first(left.size() / 2));
+  compute(again.subspan(left.size() / 2));
+}
+
+// The request has ended within this step.
+void Runner::stop(RequestId id, Ending ending) {
+  Active& stopped = active(id);
+  ended_.push_back(id);
+  release(stopped);
+  end(stopped, std::move(ending));
 }
 
 std::span<const float> Runner::logits(int batch_idx) const {
@@ -404,13 +423,9 @@ void Runner::tell_progress(const Active& active) {
 void Runner::sample(const Work& work, int batch_idx) {
   Active& worker = active(work.id);
   Job& job = worker.job;
-  const auto stop = [&](Ending ending) {
-    ended_.push_back(work.id);
-    release(worker);
-    end(worker, std::move(ending));
-  };
   Result<Sampled> sampled = sampled_by(job.sampler, logits(batch_idx));
-  if (!sampled) return stop({.reason = FinishReason::kFailed, .error = sampled.error().message});
+  if (!sampled)
+    return stop(work.id, {.reason = FinishReason::kFailed, .error = sampled.error().message});
 
   const Token token = sampled->token;
   worker.tokens.push_back(token);
@@ -418,14 +433,14 @@ void Runner::sample(const Work& work, int batch_idx) {
   ++stats_.n_generated_tokens;
   worker.event.tokens.push_back(std::move(*sampled));
   if (vocabulary_.is_end(token) && !job.request.ignores_end)
-    return stop({.reason = FinishReason::kStop});
+    return stop(work.id, {.reason = FinishReason::kStop});
   const TextStream::Delta delta =
       job.text.push(vocabulary_.piece(token, job.request.shows_control_tokens));
   worker.event.text += delta.text;
   if (delta.stopped)
-    return stop({.reason = FinishReason::kStop, .matched_stop = delta.matched_stop});
+    return stop(work.id, {.reason = FinishReason::kStop, .matched_stop = delta.matched_stop});
   if (worker.usage.n_generated == job.request.n_tokens_max)
-    return stop({.reason = FinishReason::kLength});
+    return stop(work.id, {.reason = FinishReason::kLength});
   job.listener(std::exchange(worker.event, {}));
 }
 

@@ -110,6 +110,7 @@ class Runner {
   [[nodiscard]] int decode(std::span<const Work> work);
   [[nodiscard]] std::span<const float> logits(int batch_idx) const;
   static void tell_progress(const Active& active);
+  void stop(RequestId id, Ending ending);
   void sample(const Work& work, int batch_idx);
   void read_prompt_logprobs(Active& active, const Work& work, int first_batch_idx);
   void end(Active& active, Ending ending);

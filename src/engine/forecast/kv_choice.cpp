@@ -71,6 +71,8 @@ std::vector<KvScheme> candidates(const ModelGeometry& geometry, bool has_plugin,
     SLIP_CHECK(scheme.has_value(), "a scheme of ours has no such name");
     add_if_smaller(*scheme);
   }
+  // Where all of them break the model, nothing is left but what is exact.
+  if (schemes.empty()) schemes.emplace_back();
   return schemes;
 }
 

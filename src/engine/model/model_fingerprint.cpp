@@ -54,7 +54,9 @@ Result<void> add_file(Hash& hash, const GgufModel& model, std::size_t file_idx) 
   const std::filesystem::path& path = model.files()[file_idx];
   const Result<UniqueFd> fd = open_file(path.string(), O_RDONLY);
   if (!fd) return std::unexpected(fd.error());
-  std::uint64_t header_bytes = std::filesystem::file_size(path);
+  std::error_code unknown;
+  std::uint64_t header_bytes = std::filesystem::file_size(path, unknown);
+  if (unknown) return fail(Code::kIo, format_text("{}: {}", path.string(), unknown.message()));
   for (const GgufTensor& tensor : model.tensors()) {
     if (tensor.file_idx == file_idx) header_bytes = std::min(header_bytes, tensor.file_offset);
   }

@@ -23,8 +23,9 @@ class Cells {
   // must have none of these positions: libllama would count them twice (llama_memory_seq_cp).
   virtual void copy(SeqId from, SeqId to, int first, int end) = 0;
 
-  // `seq` releases the cells it has at positions [first, end) (llama_memory_seq_rm).
-  virtual void remove(SeqId seq, int first, int end) = 0;
+  // `seq` releases the cells it has at positions [first, end) (llama_memory_seq_rm). Returns false if
+  // it cannot: a recurrent state that has advanced does not go back.
+  virtual bool remove(SeqId seq, int first, int end) = 0;
 };
 
 }  // namespace slipstream

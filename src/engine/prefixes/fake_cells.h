@@ -24,7 +24,7 @@ class FakeCells : public Cells {
     }
   }
 
-  void remove(SeqId seq, int first, int end) override {
+  bool remove(SeqId seq, int first, int end) override {
     const auto begin = held_.lower_bound({seq, first});
     const auto until = held_.lower_bound({seq, end});
     for (auto it = begin; it != until; ++it) {
@@ -33,6 +33,7 @@ class FakeCells : public Cells {
       if (holders.empty()) cells_.erase(it->second);
     }
     held_.erase(begin, until);
+    return true;
   }
 
   // Simulates a step of the model: the sequence gets a new cell.

@@ -154,7 +154,7 @@ Result<StateBlob> StateBlob::parse(std::span<const std::byte> bytes) {
     // In this order, no product or sum exceeds 64 bits: rows are at most packed_bytes, and
     // everything else is a small multiple of the blob's own size.
     if (gap.packed_row_bytes == 0 || gap.row_bytes == 0 ||
-        gap.row_bytes / kPackedRatioMax > gap.packed_row_bytes || gap.n_rows == 0 ||
+        (gap.row_bytes - 1) / kPackedRatioMax >= gap.packed_row_bytes || gap.n_rows == 0 ||
         gap.n_rows > (header.packed_bytes - packed_bytes) / gap.packed_row_bytes ||
         gap.offset < state_bytes || gap.offset - state_bytes > header.rest_bytes - rest_bytes) {
       return corrupt("a gap that cannot be");

@@ -1,6 +1,7 @@
 #include "engine/prefixes/disk/disk_tier.h"
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -223,7 +224,11 @@ void DiskTier::flush() {
 void DiskTier::run(const std::stop_token& stop) {
   // After a stop request, pop() still returns what is queued; that is dropped.
   for (auto job = queue_.pop(stop); job && !stop.stop_requested(); job = queue_.pop(stop)) {
-    store(*job);
+    try {
+      store(*job);
+    } catch (const std::exception& error) {  // such as bad_alloc: it costs this prefix
+      report(fail(Code::kOutOfMemory, error.what()));
+    }
     job.reset();  // frees its memory before the next is taken
     remember_uses();
     const MutexLock lock(mutex_);
