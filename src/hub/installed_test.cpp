@@ -64,7 +64,7 @@ TEST_F(Installed, IsFoundByQuantFromTheSnapshotOfMain) {
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->commit, TestCache::commit('2'));
   EXPECT_EQ(found->files.at(0), repo_.snapshot(TestCache::commit('2'), "M-Q8_0.gguf"));
-  // Without a quant: the only one there is.
+  // Without a quant, the only model is found.
   EXPECT_EQ(find_installed(cache_.path(), name_)->name.text(), "a/b:Q8_0");
 }
 
