@@ -2,7 +2,7 @@
 // child dies with its parent, and a parent that is told to stop (SIGINT, SIGTERM) ends it first.
 //
 // It is written directly on posix_spawn(3): Boost.Process 2 has become a library of its own, which
-// nothing else here needs, and it would still leave the signals to us.
+// nothing else here needs, and it would not handle the signals.
 //
 // Threads: one call at a time, by the thread that handles signals.
 // Errors:  kIo if the child cannot be started or read, kCancelled after a signal. How the child

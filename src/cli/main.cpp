@@ -286,7 +286,7 @@ int run_bench(const slipstream::bench::Options& options,
 }
 
 // These variables configure stock programs; here --kv and --stream-experts decide. If they stayed
-// set, a cache called f16 would be compressed, and results reported for stock would be our own.
+// set, a cache called f16 would be compressed, and results for stock would be slipstream's.
 void forget_choices_for_stock() {
   for (const char* name : {slipstream::turbo::kSchemeVariable, slipstream::turbo::kExpertsVariable})
     (void)unsetenv(name);
@@ -364,7 +364,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    // Our code does not throw. This is the last line of defence against a library that does.
+    // Slipstream does not throw. This is the last line of defence against a library that does.
     std::fprintf(stderr, "slipstream: %s\n", error.what());
     return 1;
   }

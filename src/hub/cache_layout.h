@@ -5,9 +5,9 @@
 //   models--ORG--REPO/refs/main                       the newest COMMIT when it was last checked
 //   .locks/models--ORG--REPO/HASH.lock                held by whoever downloads HASH
 //
-// During a download there are also our own blobs/HASH.slipstream.incomplete, which has its full
-// size from the start, and HASH.slipstream.chunks. HASH.incomplete is not used: it belongs to
-// huggingface_hub, which would take a file of full size for a complete one.
+// A download also has blobs/HASH.slipstream.incomplete, which has its full size from the start, and
+// HASH.slipstream.chunks. HASH.incomplete is not used: it belongs to huggingface_hub, which
+// would take a file of full size for a complete one.
 //
 // Threads: thread-safe; the file system is the state. Errors: those of the system calls.
 #pragma once

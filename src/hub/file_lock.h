@@ -1,6 +1,6 @@
 // FileLock: the exclusive right to download one file, among all processes of this machine that
 // share the cache. huggingface_hub locks the same file in the same way (flock). The lock ends with
-// the process that holds it, however that ends.
+// its holder, even if the process is killed.
 //
 // Threads: thread-compatible. Errors: those of the system calls.
 #pragma once

@@ -46,7 +46,7 @@ struct Snapshot {
 };
 [[nodiscard]] std::vector<Snapshot> read_snapshots(const RepoCache& cache);
 
-// Our downloads that have not ended yet.
+// Slipstream's downloads that have not ended yet.
 struct Leftovers {
   std::vector<std::filesystem::path> files;
   std::uint64_t n_bytes = 0;  // that they take on the disk

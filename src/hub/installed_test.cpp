@@ -90,7 +90,7 @@ TEST_F(Installed, RemovalTakesTheBlobsThatNobodyElseNeeds) {
   EXPECT_THAT(names(), ElementsAre("a/b:Q4_0"));
   remove("a/b");
   EXPECT_FALSE(has_blob('b'));
-  EXPECT_TRUE(has_blob('c'));  // not ours to remove
+  EXPECT_TRUE(has_blob('c'));  // belongs to another program
   EXPECT_EQ(plan_removal(cache_.path(), name_).error().code, Code::kNotFound);
 }
 

@@ -2,7 +2,7 @@
 //
 // A plan is made first, for the user to confirm, and then carried out. What other programs keep in
 // the same repository (a README, another quant) stays. Without a quant, all models of the
-// repository are removed, and also our interrupted downloads.
+// repository are removed, and also slipstream's interrupted downloads.
 //
 // Threads: thread-safe.
 // Errors:  kNotFound if there is nothing of that name; kOverloaded while it is being downloaded;

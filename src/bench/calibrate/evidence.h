@@ -23,7 +23,7 @@ struct SchemeEvidence {
 // first rows of a text, and does not follow an offset that moves later. Zeros if the model
 // cannot have q4_0.
 struct KeyOffset {
-  double kl_with_centre = 0;     // our 4-bit keys, values f16
+  double kl_with_centre = 0;     // turbo's 4-bit keys, values f16
   double kl_without_centre = 0;  // q4_0 keys, values f16
   bool is_large = false;
 };

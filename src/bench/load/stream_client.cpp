@@ -89,7 +89,7 @@ StreamClient::StreamClient(std::string url, const std::string& api_key, double t
 StreamClient::~StreamClient() = default;
 
 RequestTrace StreamClient::complete(const StreamRequest& request) {
-  // llama-server and our server know ignore_eos: all answers have the same length.
+  // llama-server and slipstream know ignore_eos: all answers have the same length.
   const std::string body = json{{"model", request.model},
                                 {"prompt", request.prompt},
                                 {"max_tokens", request.n_tokens},

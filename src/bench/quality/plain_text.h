@@ -1,4 +1,4 @@
-// Our own plain text, the default of --text: everyday English sentences combined by a program, the
+// Plain text, the default of --text: everyday English sentences combined by a program, the
 // same every time. It is easy for a model, so perplexity on it is only useful for comparison.
 // Divergences from f16 tell as much as on any other text.
 //
@@ -18,7 +18,7 @@ namespace slipstream::quality {
 // The size of the text that eval reads without --text.
 inline constexpr std::size_t kPlainTextBytes = 160 << 10;
 
-// The file's text; without a file, our text of kPlainTextBytes.
+// The file's text; without a file, plain_text() of kPlainTextBytes.
 [[nodiscard]] Result<std::string> text_or_ours(const std::string& path);
 
 }  // namespace slipstream::quality

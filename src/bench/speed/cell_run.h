@@ -1,6 +1,6 @@
 // run_cell(): measures one cell, in a process that does nothing else.
 //
-// The engine is libllama as packaged; with f16, q8_0 and q4_0 our plugin is not loaded at all.
+// The engine is libllama as packaged; with f16, q8_0 and q4_0 the plugin is not loaded at all.
 // Every sequence has its own KV cache. The depth is computed once in one sequence, kept in a file
 // for the next process that needs it, and copied to the other sequences. After it, each sequence
 // continues with its own text. Tokens come from the text, not from the model, so that every scheme

@@ -98,7 +98,7 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
   return {};
 }
 
-// The text that was named, or our own, written where the cells' processes find it.
+// The text that was named, or plain_text(), written where the cells' processes find it.
 Result<std::filesystem::path> text_for(const Options& options, const std::filesystem::path& to) {
   if (!options.text.empty()) return std::filesystem::path(options.text);
   constexpr std::size_t kBytes = std::size_t{1} << 20;

@@ -31,7 +31,7 @@ struct CpuInfo {
   std::vector<std::string> features;  // under the kernel's names: avx512_vnni, asimddp
 };
 CpuInfo parse_cpuinfo(std::string_view proc_cpuinfo);
-// The instruction sets that matter to our kernels and are present, best first.
+// The instruction sets that matter to the kernels and are present, best first.
 std::vector<std::string> useful_features(const CpuInfo& cpu);
 
 Finding judge_memory(const MemoryInfo& memory);

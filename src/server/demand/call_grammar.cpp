@@ -25,7 +25,7 @@ constexpr std::size_t kCallsMax = 64;
 constexpr std::size_t kIdLength = 9;  // the form that Mistral's templates require
 constexpr std::size_t kNumberDigitsMax = 3;
 constexpr char kPlaces[] = {kAnyId, kAnyNumber, '\0'};
-constexpr std::string_view kCdata = "<![CDATA[";  // our parser would treat it as markup
+constexpr std::string_view kCdata = "<![CDATA[";  // OutputParser would treat it as markup
 
 // A key that needs no quotes in any syntax.
 bool is_plain_key(std::string_view key) {
@@ -61,7 +61,7 @@ ReasoningMarkup reasoning_markup(ReasoningFamily family) {
   return {tags.open, tags.close, is_message ? "<|begin|>assistant" : ""};
 }
 
-// The texts that our parser treats as the end of reasoning.
+// The texts that OutputParser treats as the end of reasoning.
 std::vector<std::string> ends_of_reasoning(const ChatFormat& format) {
   std::vector<std::string> ends = {std::string(reasoning_markup(format.reasoning).close)};
   const ToolCallFormat& row = tool_call_format(format.tool_calls);

@@ -234,7 +234,7 @@ class Learner {
     return rest;
   }
 
-  // Returns nullopt if the calls are missing or our parser does not find them.
+  // Returns nullopt if the calls are missing or OutputParser does not find them.
   [[nodiscard]] std::optional<Slices> slices(const std::vector<Json>& arguments) const {
     const std::optional<std::string> text = answer(arguments);
     if (!text) return std::nullopt;
@@ -358,7 +358,7 @@ class Learner {
     markup.after_name = *after_name;
   }
 
-  // Whether our parser finds these calls in the text, and nothing else.
+  // Whether OutputParser finds these calls in the text, and nothing else.
   [[nodiscard]] bool reads(std::string_view text, const std::vector<Json>& arguments) const {
     OutputParser parser({.format = chat_.format(), .tools = ToolSet(tools())});
     ChatAnswer read;

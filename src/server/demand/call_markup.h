@@ -1,8 +1,8 @@
 // CallMarkup: exactly how a model writes a call, including white space, as its chat template shows
 // it. It is learned like a template's abilities: conversations that end with calls are rendered,
-// and the texts around the names and arguments are cut out. They are used only if our parser reads
-// them back. If the template writes no calls, the markup is the form in which tools were described
-// to the model: ours (conversation.cpp), or what its family is known to write.
+// and the texts around the names and arguments are cut out. They are used only if OutputParser
+// reads them back. If the template writes no calls, the markup is the form in which tools were
+// described to the model: that of conversation.cpp, or what its family is known to write.
 //
 // Threads: plain data.
 // Errors:  kUnsupported if neither is known: no call that the parser reads could be demanded.

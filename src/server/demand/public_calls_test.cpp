@@ -102,7 +102,7 @@ std::string canonical_answer(const ChatTemplate& chat, const Json& message) {
   return answer;
 }
 
-// Templates whose own form our parser does not read. Calls are demanded in our form.
+// Templates whose own form OutputParser does not read. Calls are demanded in slipstream's form.
 const std::set<std::string> kFormsNotRead = {"CohereForAI-c4ai-command-r-plus-tool_use",
                                              "GigaChat3-10B-A1.8B",
                                              "GigaChat3.1-10B-A1.8B",
@@ -128,7 +128,8 @@ TEST(PublicTemplates, ACallAsTheyWriteItIsWhatTheGrammarDemands) {
       EXPECT_EQ(markup->before_name, "<tool_call>\n{\"name\": \"");
       continue;
     }
-    // Past calls that we write are in our form. LFM's quotes are Python's, ours are JSON's.
+    // Past calls that conversation.cpp writes are in its own form. LFM's quotes are Python's, the
+    // grammar's are JSON's.
     const bool is_lfm = chat.format().tool_calls == ToolCallFamily::kLfm;
     if (!chat.abilities().takes_calls || is_lfm) continue;
     const Words words(chat.format(), false);

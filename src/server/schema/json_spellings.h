@@ -1,4 +1,4 @@
-// For tests: the spellings of a value that our answers may use, with the keys in every order. The
+// For tests: the spellings of a value that answers may use, with the keys in every order. The
 // order that the schema asks for is one of them.
 #pragma once
 

@@ -207,7 +207,7 @@ Result<void> KeywordReader::read_count(const Keyword& keyword, CountRange& range
   if (!is_count) {
     return refuse(Code::kInvalidArgument, keyword.pointer, "expected an integer, 0 or more");
   }
-  // This is far past all our limits, and safe to calculate with.
+  // This is far past all limits, and safe to calculate with.
   constexpr std::size_t kCountMax = std::size_t{1} << 31;
   const std::size_t n = value >= kCountMax ? kCountMax : value.get<std::size_t>();
   CountRange one;

@@ -1,4 +1,4 @@
-// For tests: whether a text matches one of our grammars, decided by the engine's own matcher.
+// For tests: whether a text matches a grammar, decided by the engine's own matcher.
 #pragma once
 
 #include <string>

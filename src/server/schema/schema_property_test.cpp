@@ -1,6 +1,6 @@
 // Compares random schemas of the supported part with a validator that shares nothing with the
-// converter: every text that the grammar accepts is valid, and every valid value, spelled as we
-// spell it, is accepted.
+// converter: every text that the grammar accepts is valid, and every valid value is accepted, if it
+// is spelled as answers spell it.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

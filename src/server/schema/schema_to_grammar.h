@@ -2,8 +2,8 @@
 // response_format demands. docs/structured-output.md lists the keywords, spellings and refusals.
 //
 // Grammar::parse() accepts the text, and a model can always complete an answer. Every text that
-// matches is JSON that is valid under the schema. Every valid value matches if it is spelled as we
-// spell it (json_text.h, number_range.h), with its keys in the order of the schema.
+// matches is JSON that is valid under the schema. Every valid value matches if it has the
+// spelling of json_text.h and number_range.h, with its keys in the order of the schema.
 //
 // Threads: pure functions.
 // Errors:  kInvalidArgument for what is not a schema or has no valid value; kUnsupported for

@@ -224,8 +224,8 @@ TEST(ChatTemplate, WhatIsLookedForAndKeptIsCharged) {
 // the process ended.
 TEST(ChatTemplate, ArgumentsInAStringAreBoundedToo) {
   ChatInput input;
-  // The first template gets the arguments as an object. For the second they become text
-  // that we write.
+  // The first template gets the arguments as an object. For the second, they become
+  // text before it is rendered.
   std::string_view source = "{{ messages | tojson }}";
   const auto calls = [&](const std::string& arguments) {
     const Json function = {{"name", "f"}, {"arguments", arguments}};

@@ -91,7 +91,7 @@ const std::map<std::string, ChatFormat>& expected_formats() {
   return kFormats;
 }
 
-// Conversations that a template itself refuses or leaves out, which is not a defect of ours.
+// Conversations that a template itself refuses or leaves out, which is not a defect here.
 bool is_left_out(const std::string& model, const std::string& kind) {
   static const std::multimap<std::string, std::string> kLeftOut = {
       // This template needs the variables "functions" and "datetime".
