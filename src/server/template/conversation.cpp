@@ -12,7 +12,8 @@
 namespace slipstream {
 namespace {
 
-// Taken out of a message: the texts of its parts, one per line; a text as it is; nothing for null.
+// Moves the content out of a message: a string as it is, the texts of its parts joined by line
+// feeds, or "" for null.
 Result<std::string> take_content(Json& message) {
   const auto found = message.find("content");
   Json content = found == message.end() ? Json() : std::move(*found);
@@ -36,11 +37,11 @@ Result<std::string> take_content(Json& message) {
   return text;
 }
 
-// Mistral's templates refuse ids of any other form than nine letters and digits.
+// Mistral's templates accept only ids of nine letters and digits.
 std::string nine_letters(std::string_view id) {
   constexpr std::string_view kLetters =
       "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: the same id has the same letters
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: the same id always gives the same letters
   for (const char byte : id) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
   std::string letters;
   for (int i = 0; i < 9; ++i) {
@@ -134,7 +135,7 @@ class Speaker {
     return {};
   }
 
-  // A system message, with the description of tools if there is one to come.
+  // Adds a system message, with the description of the tools if it is still pending.
   Result<void> say_system(std::string text, const std::string& role, Json said) {
     if (!pending_system_.empty()) text += "\n\n" + std::exchange(pending_system_, {});
     if (!abilities_.takes_system) {
@@ -167,7 +168,8 @@ class Speaker {
     push({{"role", abilities_.takes_system ? "system" : "user"}}, std::move(text));
   }
 
-  // Results that are said as the user's words are one message: many templates insist on turns.
+  // Results that are told as the user's words become one message, because many templates
+  // require alternating turns.
   Result<void> say_user(std::string text, Json said, bool is_result) {
     if (abilities_.takes_system) {
       flush_system();
@@ -220,7 +222,7 @@ class Speaker {
     return {};
   }
 
-  // Text that is no object stays text.
+  // Text that is not a JSON object stays text.
   Result<void> read_arguments(Json& arguments) {
     const std::string& text = arguments.get_ref<const std::string&>();
     Result<Json> parsed = text.empty() ? Json::object() : parse_bounded(text, argument_limits_);
@@ -236,7 +238,7 @@ class Speaker {
     return {};
   }
 
-  // Templates do not agree on what reasoning is called.
+  // Templates use different names for the reasoning.
   static void alias_reasoning(Json& said) {
     const auto reasoning = said.find("reasoning_content");
     if (reasoning == said.end() || !reasoning->is_string()) return;
@@ -252,7 +254,7 @@ class Speaker {
     }
   }
 
-  // Once for all of them: many small ones would otherwise be copied again for each.
+  // All results are flushed at once: otherwise many small ones would be copied again for each.
   void flush_results() {
     if (results_.empty()) return;
     std::string text = std::exchange(results_, {});
@@ -276,12 +278,12 @@ class Speaker {
   const TemplateAbilities& abilities_;
   const bool wants_nine_;
   JsonLimits argument_limits_{.json_values_max =
-                                  input_.n_argument_values_max};  // what is left of it
+                                  input_.n_argument_values_max};  // what remains of the limit
   Json messages_ = Json::array();
-  std::vector<std::size_t> answers_;          // among them: as the model wrote them
-  std::map<std::string, std::string> names_;  // of tools, by the ids of their calls
+  std::vector<std::size_t> answers_;          // indices in messages_: as the model wrote them
+  std::map<std::string, std::string> names_;  // names of tools by the ids of their calls
   std::string pending_system_;
-  std::string results_;  // of tools, to be said as the user's words; empty: none
+  std::string results_;  // results of tools, to be told as the user's words
 };
 
 }  // namespace
