@@ -298,6 +298,42 @@ TEST(ChatTemplate, ToolsAreDescribedToTemplatesWithoutTools) {
       << prompt;
 }
 
+TEST(ChatTemplate, AToolMayHaveNoParameters) {
+  const auto chat = ChatTemplate::create(
+      "{% for t in tools %}{{ t.function.name }}:"
+      "{% for p in t.function.parameters.properties %}{{ p }}{% endfor %}{% endfor %}"
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}",
+      "", "");
+  ASSERT_TRUE(chat.has_value());
+  ChatInput input;
+  input.tools = Json::parse(R"([{"type": "function", "function": {"name": "f"}}])");
+  input.messages = Json::parse(R"([{"role": "user", "content": "go"}])");
+  EXPECT_EQ(text_of(chat->render(input)).value_or("refused"), "f:[user]go");
+}
+
+TEST(ChatTemplate, LaterSystemMessagesJoinTheOneBeforeWhereTemplatesRefuseThem) {
+  const auto chat = ChatTemplate::create(
+      "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"
+      "{{ raise_exception('system comes first') }}{% endif %}"
+      "[{{ m.role }}]{{ m.content }}{% endfor %}",
+      "", "");
+  ASSERT_TRUE(chat.has_value());
+  EXPECT_TRUE(chat->abilities().takes_system);
+  EXPECT_FALSE(chat->abilities().takes_later_system);
+  const auto said = [&](const char* messages) {
+    ChatInput input;
+    input.messages = Json::parse(messages);
+    return text_of(chat->render(input)).value_or("refused");
+  };
+  EXPECT_EQ(said(R"([{"role": "system", "content": "a"}, {"role": "developer", "content": "b"},
+                     {"role": "user", "content": "c"}])"),
+            "[system]a\n\nb[user]c");
+  EXPECT_EQ(said(R"([{"role": "user", "content": "c"}, {"role": "system", "content": "a"},
+                     {"role": "assistant", "content": "d"}, {"role": "system", "content": "b"},
+                     {"role": "user", "content": "e"}])"),
+            "[user]c\n\na[assistant]d[user]b\n\ne");
+}
+
 TEST(ChatTemplate, ManyToolResultsTakeLinearTime) {
   auto chat = ChatTemplate::create(kPlain, "", "");
   ASSERT_TRUE(chat.has_value() && !chat->abilities().takes_results);

@@ -75,6 +75,15 @@ std::string described(const Json& tools) {
   return text + std::string(kToolsInstruction).substr(1);
 }
 
+// OpenAI's API lets a tool have no parameters. Templates read them without asking.
+void add_parameters(Json& tools) {
+  for (Json& tool : tools) {
+    if (!tool.is_object() || !tool.contains("function") || !tool["function"].is_object()) continue;
+    Json& parameters = tool["function"]["parameters"];
+    if (parameters.is_null()) parameters = {{"type", "object"}, {"properties", Json::object()}};
+  }
+}
+
 class Speaker {
  public:
   Speaker(ChatInput input, const TemplateAbilities& abilities, const ChatFormat& format)
@@ -87,12 +96,14 @@ class Speaker {
       return fail(Code::kInvalidArgument, "a conversation needs at least one message");
     }
     const bool has_tools = input_.tools.is_array() && !input_.tools.empty();
+    if (has_tools) add_parameters(input_.tools);
     const bool describes_tools = has_tools && !abilities_.takes_tools;
     if (describes_tools) pending_system_ = described(input_.tools);
     for (Json& message : input_.messages) {
       if (auto said = say(std::move(message)); !said) return std::unexpected(said.error());
     }
     flush_results();
+    flush_held();
     flush_system();
     ChatInput result = std::move(input_);
     if (describes_tools) result.tools = Json();
@@ -117,6 +128,7 @@ class Speaker {
                       true);
     }
     if (role == "user") return say_user(*std::move(content), std::move(said), false);
+    flush_held();
     flush_system();
     if (role == "tool") {
       const bool has_id = said.contains("tool_call_id");
@@ -143,7 +155,7 @@ class Speaker {
       return {};
     }
     if (!messages_.empty() && !abilities_.takes_later_system) {
-      add_to_last(std::move(text));
+      join_neighbour(std::move(text));
       return {};
     }
     if (role == "developer") said["role"] = "system";
@@ -152,14 +164,21 @@ class Speaker {
   }
 
   // Where a template takes a system message only as the first one: coding agents send more of them.
-  void add_to_last(std::string text) {
+  // It joins the message before it or, behind an answer, what the user says next.
+  void join_neighbour(std::string text) {
     flush_results();
     Json& last = messages_.back();
     if (last["role"] != "user" && last["role"] != "system") {
-      return push({{"role", "user"}}, std::move(text));
+      held_ += held_.empty() ? text : "\n\n" + text;
+      return;
     }
     Json& content = abilities_.wants_parts ? last["content"][0]["text"] : last["content"];
     content.get_ref<std::string&>() += "\n\n" + text;
+  }
+
+  // No user spoke after all.
+  void flush_held() {
+    if (!held_.empty()) push({{"role", "user"}}, std::exchange(held_, {}));
   }
 
   void flush_system() {
@@ -182,6 +201,7 @@ class Speaker {
       return {};
     }
     if (!results_.empty()) text = std::exchange(results_, {}) + '\n' + text;
+    if (!held_.empty()) text = std::exchange(held_, {}) + "\n\n" + text;
     push(std::move(said), std::move(text));
     return {};
   }
@@ -282,6 +302,7 @@ class Speaker {
   Json messages_ = Json::array();
   std::vector<std::size_t> answers_;          // indices in messages_: as the model wrote them
   std::map<std::string, std::string> names_;  // names of tools by the ids of their calls
+  std::string held_;  // later system messages, to be said with the user's next words
   std::string pending_system_;
   std::string results_;  // results of tools, to be told as the user's words
 };
