@@ -1,4 +1,4 @@
-"""The packages of a package-lock.json, installed into the build folder."""
+"""Packages from npm, installed into the build folder."""
 
 import re
 import shutil
@@ -10,15 +10,21 @@ OFFLINE = re.compile(r"E(NOTFOUND|CONNREFUSED|CONNRESET|TIMEDOUT|AI_AGAIN|NETUNR
 
 
 def install(source, target):
-    """npm ci of `source` in `target`; skips the test without npm or a registry that it reaches."""
+    """The packages of `source` in `target`; skips the test without npm or a registry that it reaches.
+
+    By the lock file if there is one: there is none where packages for other platforms are optional and cannot be had,
+    for npm ci then refuses its own lock file.
+    """
     if not shutil.which("npm"):
         raise unittest.SkipTest("npm is not installed")
     target.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "package-lock.json"):
+    is_locked = (source / "package-lock.json").exists()
+    for name in ("package.json", "package-lock.json") if is_locked else ("package.json",):
         shutil.copy(source / name, target)
-    npm = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund",
+    how = ["ci"] if is_locked else ["install", "--no-package-lock"]
+    npm = subprocess.run(["npm", *how, "--ignore-scripts", "--no-audit", "--no-fund",
                           "--fetch-retries=1", "--fetch-timeout=20000"], cwd=target,
-                         capture_output=True, text=True, check=False, timeout=200)
+                         capture_output=True, text=True, check=False, timeout=600)
     if npm.returncode:
         if offline := OFFLINE.search(npm.stderr):
             raise unittest.SkipTest("npm cannot reach a registry: " + offline[0])
