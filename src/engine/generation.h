@@ -24,6 +24,9 @@ struct GenerateRequest {
   std::vector<std::string> stops = {};
   bool ignores_end = false;           // generation continues past the model's end-of-text token
   bool shows_control_tokens = false;  // as text, except end tokens; for markup made of them
+  // Numbers of prompt tokens after which other prompts may differ, in ascending order: where the
+  // user first speaks, where the last message ends. A recurrent state is saved there.
+  std::vector<int> boundaries = {};
   bool wants_prompt_logprobs = false;
   bool wants_progress = false;  // events while the prompt is computed
   std::string client = {};      // clients take turns

@@ -126,6 +126,7 @@ Result<void> Runner::add(Job job) {
   auto active = std::make_unique<Active>(Active{.job = std::move(job)});
   active->tokens = active->job.request.prompt;
   active->holding.salt = active->job.request.salt;
+  active->holding.boundaries = active->job.request.boundaries;
   active->usage.n_prompt = static_cast<int>(active->tokens.size());
   Active& added = *actives_.emplace(id, std::move(active)).first->second;
   try {
@@ -255,7 +256,7 @@ void Runner::count_holdings() {
     sequence.n_cached = match.n_tokens;
     sequence.n_cached_evictable = match.n_evictable;
     sequence.n_own_cells = 0;
-    sequence.stops_at = memory_->next_share(sequence.n_cached, sequence.n_prompt);
+    sequence.stops_at = memory_->next_share(holder.holding, sequence.n_cached, sequence.n_prompt);
   }
 }
 
@@ -408,7 +409,8 @@ void Runner::share(Active& donor) {
   const int n_prompt = donor.usage.n_prompt;
   if (donor.holding.n_computed > n_prompt) return;
   memory_->share(donor.holding, donor.computed(), n_prompt);
-  state_.find(donor.job.id)->stops_at = memory_->next_share(donor.holding.n_computed, n_prompt);
+  state_.find(donor.job.id)->stops_at =
+      memory_->next_share(donor.holding, donor.holding.n_computed, n_prompt);
 }
 
 void Runner::tell_progress(const Active& active) {

@@ -111,6 +111,54 @@ TEST(EngineOnHybrid, ContinuesFromASavedState) {
   EXPECT_GT(engine.runner().stats().n_prompt_tokens, n_computed + 50);
 }
 
+// libllama saves only what the last token of a slice sees.
+TEST(EngineOnWindows, APrefixLongerThanTheWindowIsThereAgainAfterARestart) {
+  for (const char* shape : {"gemma3", "gpt-oss"}) {
+    const std::string path = std::string(SLIPSTREAM_FIXTURES "/") + shape + ".gguf";
+    if (!std::filesystem::exists(path))
+      GTEST_SKIP() << path << " is made in the release build only";
+    const TemporaryDirectory directory;
+    std::vector<std::string> answers;
+    for (int i = 0; i < 2; ++i) {
+      RunnerOnNeedles engine("f16", 4096, kOnDisk, path, directory.path());
+      const RequestId id = engine.ask(haystack(), 12);
+      engine.run();
+      answers.push_back(engine.outcomes[id].text);
+      const Usage usage = engine.outcomes[id].ending->usage;
+      EXPECT_EQ(usage.n_cached, i == 0 ? 0 : usage.n_prompt - 1) << shape;
+    }
+    EXPECT_EQ(answers[0], answers[1]) << shape;
+  }
+}
+
+// The end of a prompt may be of no use to the next one, the boundaries are.
+TEST(EngineOnHybrid, SavesStatesAtBoundaries) {
+  const std::string path = SLIPSTREAM_FIXTURES "/qwen35.gguf";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is made in the release build only";
+  const TemporaryDirectory directory;
+  constexpr int kSystem = 1003;
+  // The same system prompt, another question, and a last token that is not in the next prompt.
+  const auto cached = [&](RunnerOnNeedles& engine, int n_question, Token question, Token last) {
+    std::vector<Token> prompt = *engine.vocabulary().tokenize(haystack() + haystack(), false, true);
+    prompt.resize(kSystem);
+    prompt.resize(static_cast<std::size_t>(kSystem + n_question), question);
+    prompt.resize(prompt.size() + 3, last);
+    const RequestId id = engine.ask({.prompt = std::move(prompt),
+                                     .n_tokens_max = 4,
+                                     .boundaries = {kSystem, kSystem + n_question}});
+    engine.run();
+    return engine.outcomes[id].ending->usage.n_cached;
+  };
+  {
+    RunnerOnNeedles engine("f16", 4096, kOnDisk, path, directory.path());
+    EXPECT_EQ(cached(engine, 40, 300, 7), 0);
+    EXPECT_EQ(cached(engine, 50, 300, 8), kSystem + 40) << "where the last message ended";
+    EXPECT_EQ(cached(engine, 40, 301, 8), kSystem) << "where the user spoke first";
+  }
+  RunnerOnNeedles restarted("f16", 4096, kOnDisk, path, directory.path());
+  EXPECT_EQ(cached(restarted, 60, 300, 9), kSystem + 50) << "the longest is on disk";
+}
+
 // libllama may fail after it has advanced a state, and a state does not go back.
 TEST(EngineOnHybrid, AStateThatAFailedBatchAdvancedIsNotUsedAgain) {
   const std::string path = SLIPSTREAM_FIXTURES "/qwen35.gguf";

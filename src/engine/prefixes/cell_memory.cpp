@@ -1,5 +1,6 @@
 #include "engine/prefixes/cell_memory.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -16,6 +17,14 @@ CellMemory::CellMemory(Model& model, Cells& cells, PrefixCache& prefixes, SeqId 
       path_seq_(first_seq + 1),
       n_free_cells_(std::move(n_free_cells)),
       on_kept_(std::move(on_kept)) {}
+
+// libllama does not save cells that a sliding window hides from the last token of a slice, though
+// tokens before that one need them.
+int CellMemory::slice_tokens_max() const {
+  constexpr int kSliceTokens = 256;  // few enough that saving them holds nobody up
+  const int n_window = llama_model_n_swa(model_.model());
+  return n_window == 0 ? kSliceTokens : std::clamp(n_window / 2, 1, kSliceTokens);
+}
 
 int CellMemory::n_held(Salt salt, std::span<const Token> tokens) const {
   return prefixes_.match(salt, tokens).n_tokens;

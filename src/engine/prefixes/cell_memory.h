@@ -24,6 +24,7 @@ class CellMemory final : public PrefixStrategy {
              std::function<int()> n_free_cells, OnKept on_kept);
 
   [[nodiscard]] bool is_divisible() const override { return true; }
+  [[nodiscard]] int slice_tokens_max() const override;
   [[nodiscard]] int n_held(Salt salt, std::span<const Token> tokens) const override;
   [[nodiscard]] Result<std::vector<std::byte>> save(Salt salt, std::span<const Token> tokens,
                                                     int first) const override;
@@ -36,7 +37,10 @@ class CellMemory final : public PrefixStrategy {
   [[nodiscard]] bool take_over(Holding& holding, std::span<const Token> tokens,
                                int n_tokens) override;
   void share(Holding& holding, std::span<const Token> computed, int n_prompt) override;
-  [[nodiscard]] int next_share(int /*n_computed*/, int /*n_prompt*/) const override { return 0; }
+  [[nodiscard]] int next_share(const Holding& /*holding*/, int /*n_computed*/,
+                               int /*n_prompt*/) const override {
+    return 0;
+  }
   void release(Holding& holding, std::span<const Token> computed) override;
   [[nodiscard]] int n_exclusive(const Holding& holding) const override {
     return prefixes_.n_exclusive(holding.lease);

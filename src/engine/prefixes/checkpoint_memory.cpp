@@ -1,10 +1,17 @@
 #include "engine/prefixes/checkpoint_memory.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 
 namespace slipstream {
+namespace {
+
+constexpr int kNearTokens = 32;  // these are computed again in no time
+
+}  // namespace
 
 CheckpointMemory::CheckpointMemory(Model& model, Cells& cells, std::size_t bytes_max,
                                    OnKept on_kept)
@@ -47,11 +54,23 @@ bool CheckpointMemory::take_over(Holding& holding, std::span<const Token> tokens
   return false;
 }
 
+int CheckpointMemory::next_share(const Holding& holding, int n_computed, int n_prompt) const {
+  const int next = next_checkpoint(n_computed, n_prompt);
+  const auto boundary = std::ranges::upper_bound(holding.boundaries, n_computed);
+  return boundary == holding.boundaries.end() ? next : std::min(next, *boundary);
+}
+
 void CheckpointMemory::share(Holding& holding, std::span<const Token> computed, int n_prompt) {
   const auto n_computed = static_cast<int>(computed.size());
-  if (n_computed == n_prompt - 1) {
+  const std::vector<int>& boundaries = holding.boundaries;
+  const bool is_boundary = std::ranges::binary_search(boundaries, n_computed);
+  // The end of the last message is as good as the end of the prompt, and better where a template
+  // opens reasoning there that it leaves out of the next prompt.
+  const bool is_late = !boundaries.empty() && n_computed - boundaries.back() <= kNearTokens;
+  if (is_boundary || (n_computed == n_prompt - 1 && !is_late)) {
     save_checkpoint(holding, computed);
-    on_kept_(holding.salt, computed);
+    // The disk tier keeps the longest state of a conversation only.
+    if (!is_boundary || n_computed == boundaries.back()) on_kept_(holding.salt, computed);
   } else if (n_computed == next_checkpoint(n_computed - 1, n_prompt) &&
              holding.checkpoint_bytes < checkpoints_.bytes_max_within_prompt()) {
     holding.checkpoint_bytes += save_checkpoint(holding, computed);

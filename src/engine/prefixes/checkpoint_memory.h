@@ -8,6 +8,8 @@
 // is a bug.
 #pragma once
 
+#include <limits>
+
 #include "engine/model/model.h"
 #include "engine/prefixes/cells.h"
 #include "engine/prefixes/prefix_strategy.h"
@@ -21,6 +23,7 @@ class CheckpointMemory final : public PrefixStrategy {
   CheckpointMemory(Model& model, Cells& cells, std::size_t bytes_max, OnKept on_kept);
 
   [[nodiscard]] bool is_divisible() const override { return false; }
+  [[nodiscard]] int slice_tokens_max() const override { return std::numeric_limits<int>::max(); }
   [[nodiscard]] int n_held(Salt salt, std::span<const Token> tokens) const override;
   [[nodiscard]] Result<std::vector<std::byte>> save(Salt salt, std::span<const Token> tokens,
                                                     int first) const override;
@@ -31,9 +34,7 @@ class CheckpointMemory final : public PrefixStrategy {
   [[nodiscard]] bool take_over(Holding& holding, std::span<const Token> tokens,
                                int n_tokens) override;
   void share(Holding& holding, std::span<const Token> computed, int n_prompt) override;
-  [[nodiscard]] int next_share(int n_computed, int n_prompt) const override {
-    return next_checkpoint(n_computed, n_prompt);
-  }
+  [[nodiscard]] int next_share(const Holding& holding, int n_computed, int n_prompt) const override;
   void release(Holding& holding, std::span<const Token> computed) override;
   [[nodiscard]] int n_exclusive(const Holding& /*holding*/) const override { return 0; }
 

@@ -148,7 +148,7 @@ std::optional<DiskPrefixes::Save> DiskPrefixes::begin_save() {
 // Returns false after the last slice, or if the rest has left memory.
 bool DiskPrefixes::add_slice(Save& save) const {
   const auto n_tokens = static_cast<int>(save.tokens.size());
-  const int n_slice = memory_.is_divisible() ? kSliceTokens : n_tokens;
+  const int n_slice = std::min(memory_.slice_tokens_max(), n_tokens);
   const int end = std::min(save.n_saved + n_slice, n_tokens);
   const auto tokens = std::span<const Token>(save.tokens).first(static_cast<std::size_t>(end));
   if (memory_.n_held(save.salt, tokens) < end) return false;

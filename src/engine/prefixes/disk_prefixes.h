@@ -34,7 +34,6 @@ class DiskPrefixes {
     Clock::duration busy_time = std::chrono::seconds(10);
     int n_tokens_min = 256;  // shorter prefixes are computed as fast as they are read
   };
-  static constexpr int kSliceTokens = 256;
 
   DiskPrefixes(std::unique_ptr<DiskTier> tier, PrefixMemory& memory, const Options& options);
 

@@ -15,12 +15,17 @@
 namespace slipstream {
 namespace {
 
+constexpr int kSliceTokens = 256;
+
 // Holds prefixes as tokens: the state of a slice is the bytes of its tokens.
 class FakeMemory final : public PrefixMemory {
  public:
   explicit FakeMemory(bool is_divisible = true) : is_divisible_(is_divisible) {}
 
   [[nodiscard]] bool is_divisible() const override { return is_divisible_; }
+  [[nodiscard]] int slice_tokens_max() const override {
+    return is_divisible_ ? kSliceTokens : std::numeric_limits<int>::max();
+  }
   [[nodiscard]] int n_held(Salt salt, std::span<const Token> tokens) const override {
     const auto found = held.find(salt);
     if (found == held.end()) return 0;

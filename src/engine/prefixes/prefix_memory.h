@@ -25,6 +25,8 @@ class PrefixMemory {
 
   // Whether the state of a range [first, end) can be used by itself.
   [[nodiscard]] virtual bool is_divisible() const = 0;
+  // How many tokens a slice of a saved state may have.
+  [[nodiscard]] virtual int slice_tokens_max() const = 0;
   // Length of the longest prefix of the tokens that is held.
   [[nodiscard]] virtual int n_held(Salt salt, std::span<const Token> tokens) const = 0;
   // The state of the tokens from `first` to the end. REQUIRES: all of the tokens are held.

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "engine/prefixes/prefix_cache.h"
 #include "engine/prefixes/prefix_memory.h"
@@ -21,6 +22,7 @@ struct Holding {
   int n_computed = 0;                // tokens in the cells of seq
   Lease lease = {};                  // of the tokens that are also in a cached prefix
   std::size_t checkpoint_bytes = 0;  // of states saved within the prompt
+  std::vector<int> boundaries = {};  // GenerateRequest::boundaries
 
   // Cells that no cached prefix shares.
   [[nodiscard]] int n_private() const { return seq < 0 ? 0 : n_computed - lease.n_shared(); }
@@ -40,7 +42,8 @@ class PrefixStrategy : public PrefixMemory {
   // Lets others share what has been computed of a prompt of n_prompt tokens.
   virtual void share(Holding& holding, std::span<const Token> computed, int n_prompt) = 0;
   // The number of computed tokens at which share() should be called next; 0: any.
-  [[nodiscard]] virtual int next_share(int n_computed, int n_prompt) const = 0;
+  [[nodiscard]] virtual int next_share(const Holding& holding, int n_computed,
+                                       int n_prompt) const = 0;
   // The sequence stops running. What it has computed stays as a prefix until room is needed.
   virtual void release(Holding& holding, std::span<const Token> computed) = 0;
   // Cells of cached prefixes that no other running sequence uses.

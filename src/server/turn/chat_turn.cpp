@@ -10,6 +10,7 @@
 #include "server/demand/answer_grammar.h"
 #include "server/output/output_parser.h"
 #include "server/turn/generation.h"
+#include "server/turn/prompt_boundaries.h"
 
 namespace slipstream {
 namespace {
@@ -87,6 +88,7 @@ ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest reques
 
 ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model, HttpExchange& exchange,
                                             ChatRequest request, const Client& client) {
+  const std::string first_words = first_words_of_user(request.messages);
   const ApiResult<MarkedText> rendered = render(model, request);
   if (!rendered) return std::unexpected(rendered.error());
   const std::string& prompt = rendered->text();
@@ -109,9 +111,12 @@ ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model, HttpExchange& ex
                         .tools = ToolSet(request.tools),
                         .starts_in_reasoning = opens_reasoning(prompt, format.reasoning),
                         .ends_with_call = !request.tool_choice.allows_several}});
+  const std::vector<int> boundaries =
+      prompt_boundaries(model.engine->vocabulary(), *rendered, *tokens, first_words);
   for (int i = 0; i < request.options.n; ++i) {
     GenerateRequest generate = make_request(request.options, *tokens, *n_tokens, i, client);
     generate.shows_control_tokens = true;  // markup is made of them
+    generate.boundaries = boundaries;
     const Result<void> submitted = turn->submit(std::move(generate));
     if (!submitted) return std::unexpected(to_api_error(submitted.error()));
   }
