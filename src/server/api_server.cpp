@@ -186,8 +186,11 @@ class ApiServer::Impl {
   // A browser asks before it sends what a page made it send.
   static RouteAnswer allow_headers(HttpExchange& exchange) {
     exchange.add_header("Access-Control-Allow-Methods", "GET, POST");
+    // The SDKs add headers of their own, which differ by version. The origin is allowed already.
+    const std::string_view asked = exchange.request()["Access-Control-Request-Headers"];
     exchange.add_header("Access-Control-Allow-Headers",
-                        "Authorization, Content-Type, X-Api-Key, X-Request-Id");
+                        asked.empty() ? "Authorization, Content-Type, X-Api-Key, X-Request-Id"
+                                      : std::string(asked));
     exchange.add_header("Access-Control-Max-Age", "600");
     (void)co_await exchange.reply({.status = 204});
     co_return ApiResult<void>();

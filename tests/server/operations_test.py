@@ -182,6 +182,9 @@ class Browsers(unittest.TestCase):
                                         {"Origin": "https://chat.example"})
         self.assertEqual(status, 204)
         self.assertIn("Authorization", headers["Access-Control-Allow-Headers"])
+        _, _, headers = server.ask("OPTIONS", "/v1/messages", None, {
+            "Origin": "https://chat.example", "Access-Control-Request-Headers": "x-stainless-os"})
+        self.assertEqual(headers["Access-Control-Allow-Headers"], "x-stainless-os")
 
 
 class ServiceManager(unittest.TestCase):

@@ -1,5 +1,6 @@
 #include "server/api/generation_options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr int kAnswersMax = 64;
 constexpr std::int64_t kTokensMax = std::int64_t{1} << 30;
+constexpr std::int64_t kNoLimit = -1;
 
 void read_into(float& value, const std::optional<double>& number) {
   if (number) value = static_cast<float>(*number);
@@ -56,7 +58,8 @@ DryParams read_dry(JsonFields& fields) {
 SamplingParams read_sampling(JsonFields& fields) {
   SamplingParams params;
   read_into(params.temperature, fields.number("temperature", 0, 100));
-  read_into(params.top_k, fields.integer("top_k", 0, kTokensMax));
+  read_into(params.top_k, fields.integer("top_k", kNoLimit, kTokensMax));
+  params.top_k = std::max(params.top_k, 0);  // 0 and -1 are both no limit, for different servers
   read_into(params.top_p, fields.number("top_p", 0, 1));
   read_into(params.min_p, fields.number("min_p", 0, 1));
   read_into(params.typical_p, fields.number("typical_p", 0, 1));
@@ -82,11 +85,12 @@ GenerationOptions read_generation_options(JsonFields& fields) {
   GenerationOptions options;
   options.model = fields.text("model").value_or("");
   read_into(options.n, fields.integer("n", 1, kAnswersMax));
-  // The older name and the newer one.
-  for (const std::string_view name : {"max_tokens", "max_completion_tokens"}) {
-    if (const auto n = fields.integer(name, 1, kTokensMax)) {
-      options.max_tokens = static_cast<int>(*n);
-    }
+  // OpenAI's older name, its newer one, and llama-server's, for which -1 means as many as fit.
+  for (const std::string_view name : {"n_predict", "max_tokens", "max_completion_tokens"}) {
+    const auto n = fields.integer(name, kNoLimit, kTokensMax);
+    if (n == 0)
+      fields.refuse(name, format_text("'{}' must be at least 1, or -1 for no limit", name));
+    if (n && *n > 0) options.max_tokens = static_cast<int>(*n);
   }
   options.streams = fields.boolean("stream").value_or(false);
   if (const Json* stream = fields.object("stream_options")) {
