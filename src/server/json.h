@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace slipstream {
 
@@ -23,6 +24,12 @@ inline const Json* member(const Json& object, std::string_view name) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(name);
   return found == object.end() ? nullptr : &*found;
+}
+
+// Moved out of the object; null if it is not there.
+inline Json take(Json& object, std::string_view name) {
+  const auto found = object.find(name);
+  return found == object.end() ? Json() : std::move(*found);
 }
 
 }  // namespace slipstream

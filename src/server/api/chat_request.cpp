@@ -23,12 +23,6 @@ bool has_text(const Json& object, std::string_view name) {
   return text != nullptr && text->is_string();
 }
 
-// Of a body that was checked: null if it is not there.
-Json take(Json& object, std::string_view name) {
-  const auto found = object.find(name);
-  return found == object.end() ? Json() : std::move(*found);
-}
-
 // What a message must have before a template is asked. An assistant may have called tools instead.
 void check_messages(JsonFields& fields) {
   const Json* messages = fields.array("messages");
