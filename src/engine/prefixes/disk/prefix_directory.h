@@ -1,8 +1,7 @@
 // PrefixDirectory: the files of prefixes in one directory, which belongs to one process at a time.
 //
-// A file is written under another name, brought to disk and then renamed: under its own name it is
-// whole or absent, whenever the process or the machine dies. Files are readable by their owner
-// only, for they hold what people asked. Names that are not ours are left alone.
+// A file is whole or absent (base/private_folder.h) and hidden from others, for it holds what
+// people asked. Names that are not ours are left alone.
 //
 // Threads: thread-safe; each id is created, published and discarded by one thread.
 // Errors:  as of the system calls; kOverloaded when another process has the directory.
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/private_folder.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "engine/prefixes/disk/prefix_index.h"
@@ -47,15 +47,12 @@ class PrefixDirectory {
   // What the disk can take without touching its reserve: the smaller of 5 % and reserve_bytes_max.
   [[nodiscard]] Result<std::uint64_t> spare_bytes(std::uint64_t reserve_bytes_max) const;
 
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& path() const { return folder_.path(); }
 
  private:
-  PrefixDirectory(std::string path, UniqueFd directory, UniqueFd lock);
-  [[nodiscard]] Result<std::vector<std::string>> names() const;
+  explicit PrefixDirectory(PrivateFolder folder);
 
-  std::string path_;    // for messages: the directory may since have been renamed
-  UniqueFd directory_;  // files are reached through it, so never in a directory we did not lock
-  UniqueFd lock_;
+  PrivateFolder folder_;
 };
 
 }  // namespace slipstream
