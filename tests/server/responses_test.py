@@ -238,6 +238,13 @@ class Responses(unittest.TestCase):
                          (400, "context_length_exceeded", "input"), answer)
         status, answer = self.client.post({"input": [{"role": "user", "content": ""}] * 100_000})
         self.assertEqual((status, answer["error"]["code"]), (400, "context_length_exceeded"))
+        # What is not in the prompt is kept as well, until the answer is there.
+        junk = "x" * (1 << 20)
+        for body in ({"input": "x", "metadata": {"a": junk}},
+                     {"input": "x", "tools": [{"type": "web_search", "a": junk}]},
+                     {"input": [{"role": "user", "content": "x", "a": junk}]}):
+            status, answer = self.client.post(body)
+            self.assertEqual((status, answer["error"]["code"]), (400, "context_length_exceeded"), answer)
         status, answer = self.client.post({"input": "x", "model": "nobody"})
         self.assertEqual((status, answer["error"]["code"]), (404, "model_not_found"))
 

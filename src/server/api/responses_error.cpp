@@ -43,6 +43,7 @@ ApiError in_words_of_responses(ApiError error, const std::vector<std::string>& t
       {"messages", "input"},
   }};
   for (std::string* text : {&error.param, &error.message}) {
+    *text = quotable(*text);  // a name in it may be megabytes of what is replaced
     replace_tool_paths(*text, tool_paths);
     const bool is_quoted = text == &error.message;
     for (const auto& [from, to] : kNames) {

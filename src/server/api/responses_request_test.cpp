@@ -240,6 +240,9 @@ TEST(ResponsesRequest, ErrorsOfTheConversationHaveItsNames) {
   EXPECT_EQ(in_words("tools[1].function.name", "'tools[1].function.name' must"),
             "tools[3].tools[0].name|'tools[3].tools[0].name' must");
   EXPECT_EQ(in_words("tools[9].function", "tools[ x"), "tools[9].function|tools[ x");
+  std::string long_name;
+  for (int i = 0; i < 1'000'000; ++i) long_name += "'messages";
+  EXPECT_LT(in_words_of_responses({.message = long_name}, {}).message.size(), 10'000);
 }
 
 }  // namespace

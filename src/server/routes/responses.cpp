@@ -1,6 +1,8 @@
 // POST /v1/responses, and GET and DELETE of what it has stored.
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/format.h"
@@ -35,6 +37,24 @@ void store_response(ResponseStore& store, const ResponsesWriter& writer, Salt sa
   }
 }
 
+// Until it is answered, a request keeps what is repeated and stored of it. Nearly all of that is in
+// the prompt, too; what is not, such as metadata, must not fill the memory while requests wait.
+ApiResult<void> check_kept(const ServedModel& model, const ResponsesRequest& request) {
+  constexpr std::size_t kAlways = std::size_t{256} << 10;
+  constexpr std::size_t kPerToken = 32;  // of text 4 to 10, and some of it twice
+  const std::size_t n = request.echo.size() + request.items.size();
+  const std::size_t n_max =
+      kAlways + kPerToken * static_cast<std::size_t>(model.engine->n_context());
+  if (n <= n_max) return {};
+  return std::unexpected(ApiError{
+      .message = format_text("The conversation and what belongs to it take {} bytes, more "
+                             "than the {} that a context of {} tokens takes: leave out old "
+                             "items, tools or metadata",
+                             n, n_max, model.engine->n_context()),
+      .param = "input",
+      .code = "context_length_exceeded"});
+}
+
 Prepared prepare_response(const RouteParts& parts, ServedModel& model, HttpExchange& exchange,
                           Json& body, const Client& client) {
   if (const auto checked = check_chat(model, body, {"input", "tools"}); !checked) {
@@ -47,12 +67,17 @@ Prepared prepare_response(const RouteParts& parts, ServedModel& model, HttpExcha
   if (const auto checked = check_values(model, n); !checked) {
     return std::unexpected(in_words_of_responses(checked.error(), {}));
   }
+  if (const auto checked = check_kept(model, *request); !checked) {
+    return std::unexpected(checked.error());
+  }
   auto writer = std::make_unique<ResponsesWriter>(ResponsesWriter::Options{
       .model = model.name, .echo = std::move(request->echo), .spaces = std::move(request->spaces)});
   std::function<void()> at_end;
   if (!request->items.empty()) {
     at_end = [&store = parts.responses, &writer = *writer, salt = client.salt,
-              items = std::move(request->items)] { store_response(store, writer, salt, items); };
+              items = std::move(request->items)]() mutable {
+      store_response(store, writer, salt, std::move(items));
+    };
   }
   const TurnAnswer::Form form(request->chat.options);
   ApiResult<std::unique_ptr<Turn>> turn =

@@ -10,7 +10,7 @@ namespace slipstream {
 namespace {
 
 // Of all responses that one request refers to.
-constexpr std::size_t kBytesReadMax = std::size_t{256} << 20;
+constexpr std::size_t kBytesReadMax = std::size_t{64} << 20;
 
 Json output_of(const std::string& response) {
   Result<Json> json = parse_bounded(response);
