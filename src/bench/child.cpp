@@ -31,7 +31,7 @@ Result<Pipe> make_pipe() {
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-// Not a pipe: a child that dies early would leave its parent with SIGPIPE.
+// A file instead of a pipe: writing to a child that dies early would raise SIGPIPE in the parent.
 Result<UniqueFd> file_of(std::string_view text) {
   UniqueFd file(memfd_create("input", MFD_CLOEXEC));
   if (!file) return fail_errno(errno, "cannot keep a child's input");
@@ -41,7 +41,7 @@ Result<UniqueFd> file_of(std::string_view text) {
   return file;
 }
 
-// While it lives, SIGINT and SIGTERM arrive at a descriptor.
+// While this object lives, SIGINT and SIGTERM arrive at a descriptor.
 class StopSignals {
  public:
   StopSignals() {
@@ -56,7 +56,7 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
   [[nodiscard]] int fd() const { return fd_.get(); }
-  // Takes what has arrived, which would end this process when it is unblocked.
+  // Consumes a signal that has arrived. Otherwise it would end this process when it is unblocked.
   void take() const {
     signalfd_siginfo signal{};
     (void)!read(fd_.get(), &signal, sizeof(signal));
@@ -93,7 +93,7 @@ Result<pid_t> spawn(const std::vector<std::string>& command, int in, int out, in
   return pid;
 }
 
-// Cuts what comes into lines.
+// Splits text into lines as it arrives.
 class Lines {
  public:
   Lines(const OnLine& on_line, std::string& complaint) : on_line_(on_line), complaint_(complaint) {}
@@ -127,7 +127,7 @@ class Lines {
   std::string line_;
 };
 
-// False: nothing more will come.
+// Returns false at the end of the input.
 bool read_some(int fd, const std::function<void(std::string_view)>& take) {
   std::array<char, 16384> buffer;
   const ssize_t n = read(fd, buffer.data(), buffer.size());
@@ -135,7 +135,7 @@ bool read_some(int fd, const std::function<void(std::string_view)>& take) {
   return n > 0 || (n < 0 && errno == EINTR);
 }
 
-// Reads both until their ends.
+// Reads both descriptors to their end.
 Result<void> listen(int out, int error, const StopSignals& stop, ChildEnd& end,
                     const OnLine& on_line) {
   Lines lines(on_line, end.complaint);
@@ -150,7 +150,7 @@ Result<void> listen(int out, int error, const StopSignals& stop, ChildEnd& end,
       return fail(Code::kCancelled, "stopped by a signal");
     }
     if (fds[0].revents != 0 && !read_some(out, [&](std::string_view text) { end.out += text; })) {
-      fds[0].fd = -1;  // poll() passes over it
+      fds[0].fd = -1;  // poll() ignores it
     }
     if (fds[1].revents != 0 && !read_some(error, [&](std::string_view text) { lines.add(text); })) {
       fds[1].fd = -1;
@@ -176,7 +176,7 @@ Result<ChildEnd> run_child(const std::vector<std::string>& command, std::string_
   const Result<pid_t> pid =
       spawn(command, in->get(), out->write.get(), error->write.get(), stop.before());
   if (!pid) return std::unexpected(pid.error());
-  out->write.reset();  // or the end of what the child writes would never come
+  out->write.reset();  // otherwise the end of the child's output is never seen
   error->write.reset();
 
   ChildEnd end;

@@ -29,7 +29,7 @@ bool take_progress(std::string_view line, const OnProgress& on_progress) {
   return true;
 }
 
-// What is known of a child that gave no result.
+// What is known about a child that returned no result.
 std::string why_it_died(const ChildEnd& end) {
   std::string why = end.signal == 0 ? format_text("its process ended with status {}", end.status)
                                     : format_text("its process was killed by signal {} ({})",
@@ -76,7 +76,7 @@ int answer_parent(const ChildWork& work) {
   } catch (const json::exception& error) {
     answer["error"] = format_text("the task cannot be read: {}", error.what());
   }
-  // A model may write bytes that are no UTF-8; they are replaced.
+  // A model may write bytes that are not UTF-8; they are replaced.
   std::fputs((answer.dump(-1, ' ', false, json::error_handler_t::replace) + "\n").c_str(), stdout);
   return answer.contains("result") ? 0 : 1;
 }

@@ -1,10 +1,11 @@
-// ask_child(): has a task done by another process, because a process has one compressed KV scheme,
-// and because what dies there is an error here.
+// ask_child(): lets another process do a task, because a process can have only one compressed KV
+// scheme, and because a crash there is only an error here.
 //
-// The child reads its task, JSON, from standard input; writes {"result": ...} or {"error": "..."}
-// to standard output; and reports progress on standard error: "progress 0.25".
+// The child reads its task as JSON from standard input, writes {"result": ...} or {"error": "..."}
+// to standard output, and reports progress on standard error: "progress 0.25".
 //
-// Threads: as of child.h. Errors: as of it; kUnsupported with what the child said, or how it died.
+// Threads: as child.h.
+// Errors:  as child.h; kUnsupported with the child's message, or with how it died.
 #pragma once
 
 #include <functional>
@@ -22,7 +23,7 @@ using OnProgress = std::function<void(double done)>;  // from 0 to 1
                                                const nlohmann::json& task,
                                                const OnProgress& on_progress);
 
-// The child's side: calls `work` with the task, and writes what it returns. The exit status.
+// The child's side: calls `work` with the task and writes the result. Returns the exit status.
 using ChildWork = std::function<Result<nlohmann::json>(const nlohmann::json& task,
                                                        const OnProgress& on_progress)>;
 [[nodiscard]] int answer_parent(const ChildWork& work);

@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::json;
 
-// A shell for a child.
+// Uses a shell as the child.
 Result<json> ask(const std::string& script, std::vector<double>* progress = nullptr) {
   return ask_child({"/bin/sh", "-c", script}, {{"number", 7}}, [&](double done) {
     if (progress != nullptr) progress->push_back(done);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kDefaultContext = 8192;
 
-// A wish, and what calibration found out about the model, if it was calibrated.
+// A wish together with what calibration found out about the model, if it was calibrated.
 struct InformedWish {
   std::string_view scheme;
   std::optional<KvFindings> findings = {};
@@ -25,7 +25,7 @@ struct InformedWish {
   [[nodiscard]] const KvFindings* found() const { return findings ? &*findings : nullptr; }
 };
 
-// f16 only where calibration chose it: turbo schemes are faster at depth.
+// f16 is included only if calibration chose it: turbo schemes are faster at depth.
 Result<std::vector<KvScheme>> measured_ones(const calibrate::Evidence& evidence) {
   std::vector<KvScheme> schemes;
   if (evidence.chosen == "f16") schemes.emplace_back();
@@ -37,7 +37,7 @@ Result<std::vector<KvScheme>> measured_ones(const calibrate::Evidence& evidence)
   return schemes;
 }
 
-// The schemes that auto may fall back to and that the evidence is against.
+// The schemes that auto might fall back to but that the evidence speaks against.
 std::vector<std::string> broken_ones(const calibrate::Evidence& evidence) {
   std::vector<std::string> broken;
   for (const std::string_view name : kv_scheme_names()) {
@@ -86,17 +86,18 @@ Result<KvChoice> choose_or_check(const ModelProfile& profile, const InformedWish
   return check_fits(profile, *scheme, available_bytes, shape, has_plugin);
 }
 
-// What the cache of a choice would take as f16: what compressing it saves is told against this.
+// The size of the chosen cache as f16, against which savings are reported.
 std::uint64_t f16_bytes(const ModelProfile& profile, const KvChoice& choice, ContextShape shape) {
   shape.n_ctx = choice.forecast.n_ctx;
   const Result<MemoryForecast> f16 = forecast(profile, KvScheme(), shape);
   return f16 ? f16->kv_bytes : 0;
 }
 
-// Of what is left for experts, the part that is taken: the rest of the system wants some, too.
+// The share of the remaining memory that is used for experts. The rest of the system
+// needs some too.
 constexpr double kCacheShare = 0.9;
 
-// A plan in which experts stay in the file; none if they need not.
+// A plan in which experts stay in the file; nullopt if everything fits into memory.
 Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
                                              const InformedWish& kv, ContextShape shape,
                                              std::uint64_t available_bytes,
@@ -175,7 +176,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, C
             .kv_f16_bytes = f16_bytes(*profile, *choice, shape),
             .total_bytes = needed_bytes(choice->forecast)};
   } else if (profile.error().code == Code::kUnsupported) {
-    // An architecture that libllama may know and the forecast does not.
+    // libllama may know this architecture, but the forecast does not.
     plan = {.scheme = wish.scheme != "auto" ? wish.scheme
                       : plugin              ? "turbo8v4"
                                             : "f16",

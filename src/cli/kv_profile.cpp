@@ -10,7 +10,7 @@
 namespace slipstream {
 namespace {
 
-// Set and not empty.
+// The variable's value, if it is set and not empty.
 std::optional<std::filesystem::path> directory_of(const char* variable) {
   const char* value = std::getenv(variable);
   if (value == nullptr || *value == '\0') return std::nullopt;
@@ -29,10 +29,10 @@ std::optional<calibrate::Profile> find_kv_profile(const std::filesystem::path& m
                                                   std::filesystem::path file) {
   const bool is_named = !file.empty();
   std::error_code error;
-  // Most people have none: a fingerprint takes a second of a large model.
+  // Most users have no profiles, and a fingerprint takes a second for a large model.
   if (!is_named && !std::filesystem::exists(kv_profile_directory(), error)) return std::nullopt;
   const Result<Fingerprint> fingerprint = fingerprint_of_model(model);
-  if (!fingerprint) return std::nullopt;  // whoever loads the model says why
+  if (!fingerprint) return std::nullopt;  // loading the model will report why
   const std::string id = to_hex(*fingerprint);
   if (!is_named) file = kv_profile_directory() / (id + ".json");
   Result<calibrate::Profile> profile = calibrate::load_profile(file, id, kVersion);

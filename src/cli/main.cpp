@@ -1,5 +1,5 @@
-// slipstream: the command line. Parses flags, calls the command, returns its exit status:
-// 0 done, 1 the command could not do it, 2 the command line was wrong.
+// slipstream: the command line. Parses flags, calls the command and returns its exit status: 0 for
+// success, 1 if the command failed, 2 if the command line was wrong.
 #include <ggml.h>
 #include <llama.h>
 
@@ -297,8 +297,8 @@ int run_bench(const slipstream::bench::Options& options,
   return slipstream::bench::run(load);
 }
 
-// These variables choose for stock programs; here --kv and --stream-experts choose. Left set, they
-// would compress a cache that is called f16, and stock's own speed and quality would be ours.
+// These variables configure stock programs; here --kv and --stream-experts decide. If they stayed
+// set, a cache called f16 would be compressed, and results for stock would be slipstream's.
 void forget_choices_for_stock() {
   for (const char* name : {slipstream::turbo::kSchemeVariable, slipstream::turbo::kExpertsVariable})
     (void)unsetenv(name);
@@ -309,7 +309,7 @@ int run(int argc, char** argv) {
   CLI::App app("Long contexts and big models on the machine you own, behind stock llama.cpp.",
                "slipstream");
   app.footer(kFooter);
-  app.get_formatter()->enable_footer_formatting(false);  // keep the examples' columns
+  app.get_formatter()->enable_footer_formatting(false);  // keeps the columns of the examples
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", [] {
     return slipstream::format_text("slipstream {} (llama.cpp {}, ggml {})", slipstream::kVersion,
@@ -352,7 +352,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsageError;  // --help and --version arrive here too
+    return app.exit(error) == 0 ? 0 : kUsageError;  // --help and --version also end here
   }
   if (doctor->parsed()) return slipstream::doctor::run(doctor_options);
   if (run_command->parsed()) return slipstream::run::run(run_options);
@@ -376,7 +376,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    // Rooms do not throw; this is the last line of defence against a library that does.
+    // Slipstream does not throw. This is the last line of defence against a library that does.
     std::fprintf(stderr, "slipstream: %s\n", error.what());
     return 1;
   }

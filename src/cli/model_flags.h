@@ -1,6 +1,6 @@
-// Flags that several commands have in common: how a model is loaded.
+// Flags that several commands share: how a model is loaded.
 //
-// Threads: before the command line is parsed. Errors: none; CLI11 refuses what is wrong.
+// Threads: call before the command line is parsed. Errors: none; CLI11 refuses wrong values.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class Option;
 
 namespace slipstream {
 
-// MODEL, as find_model.h takes it.
+// Adds MODEL, in the form that find_model.h accepts.
 CLI::Option* add_model_argument(CLI::App& command, std::string& model);
 void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_threads);
 void add_expert_options(CLI::App& command, ExpertWish& experts);

@@ -1,6 +1,6 @@
-// Where libggml-turbo.so lies: beside this program, installed or in a build tree.
+// Finds libggml-turbo.so beside this program, in an installation or in a build tree.
 //
-// Threads: thread-safe. Errors: kNotFound with the places that were looked at.
+// Threads: thread-safe. Errors: kNotFound with the places that were searched.
 #pragma once
 
 #include <filesystem>

@@ -29,7 +29,7 @@ std::string time_left(double seconds) {
 }  // namespace
 
 std::string progress_line(std::string_view what, double done, double seconds) {
-  // Before this much is done, an estimate says nothing.
+  // Below this share, an estimate means nothing.
   constexpr double kEstimateFrom = 0.02;
   std::string line = bar(what, done);
   if (done >= kEstimateFrom && done < 1) line += time_left(seconds / done * (1 - done));

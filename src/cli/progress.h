@@ -1,6 +1,6 @@
-// Progress: one line on standard error that says how far a long piece of work is. On a terminal it
-// is drawn over and over and wiped at the end; a log gets a line a minute, so that it stays short
-// and work of hours still shows that it goes on.
+// Progress: one line on standard error that shows the progress of long work. On a terminal the line
+// is redrawn and erased at the end. A log gets one line a minute, so that it stays short and still
+// shows that work of hours continues.
 //
 // Threads: thread-compatible. Errors: none.
 #pragma once
@@ -13,10 +13,11 @@
 
 namespace slipstream {
 
-// "reading weights [#####-----]  48%  0:03 left"; the rest of the time only once it can be told.
+// "reading weights [#####-----]  48%  0:03 left". The remaining time is shown once it
+// can be estimated.
 std::string progress_line(std::string_view what, double done, double seconds);
 
-// What the work itself knows better than an estimate from its start: part of it was done before.
+// What the work knows better than an estimate from its start, because part of it was done before.
 struct ProgressNote {
   std::string text;  // "1.2 GiB of 4.4 GiB, 35.1 MB/s"
   std::optional<double> seconds_left;
@@ -32,7 +33,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void rename(std::string what) { what_ = std::move(what); }
-  void show(double done);  // from 0 to 1; as often as the caller likes
+  void show(double done);  // from 0 to 1; may be called as often as wanted
   void show(double done, const ProgressNote& note);
 
  private:

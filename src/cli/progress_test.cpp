@@ -16,7 +16,7 @@ TEST(Progress, ANoteTellsSpeedAndTimeBetterThanAnEstimate) {
   EXPECT_EQ(progress_line("x", 0.5, 3.0), "x [############------------]  50%  0:03 left");
 }
 
-// What tests print goes to a file while it is captured: to Progress, a log.
+// Captured output goes to a file, which Progress treats as a log.
 TEST(Progress, ALogGetsWholeLinesAndOnlyNowAndThen) {
   testing::internal::CaptureStderr();
   {

@@ -1,7 +1,6 @@
-// What a benchmark or an evaluation says about itself: which model, by which engine, on which
-// machine.
+// What a benchmark or an evaluation records about itself: the model, the engine and the machine.
 //
-// Threads: thread-safe. Errors: as of the model's file.
+// Threads: thread-safe. Errors: those of reading the model's file.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +10,7 @@
 
 namespace slipstream {
 
-// name, bytes, fingerprint of the model; versions of the engine.
+// Name, size in bytes and fingerprint of the model; versions of the engine.
 [[nodiscard]] Result<nlohmann::json> describe_model(const std::filesystem::path& model);
 // CPU, cores, memory and its speed, kernel, load.
 [[nodiscard]] nlohmann::json describe_machine();

@@ -1,7 +1,7 @@
-// ScratchFolder: a folder that is gone afterwards, with all that is in it. Log-probabilities of a
-// model can be gigabytes.
+// ScratchFolder: a folder that is removed afterwards with everything in it. Log-probabilities of a
+// model can take gigabytes.
 //
-// Threads: thread-compatible. Errors: create(): as of mkdtemp(3).
+// Threads: thread-compatible. Errors: create(): those of mkdtemp(3).
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace slipstream {
 
 class ScratchFolder {
  public:
-  // In a parent, which is made if it is not there.
+  // Creates the folder in `parent`, which is created if it is missing.
   static Result<ScratchFolder> create(const std::filesystem::path& parent);
   ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   ScratchFolder(const ScratchFolder&) = delete;

@@ -1,5 +1,5 @@
-// What tests of kernels "on every instruction set" rely on: Highway really calls each one, and an
-// emulator has those it was started for.
+// Checks what the tests of kernels "on every instruction set" rely on: Highway really calls each
+// one, and an emulator offers those that it was started for.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace {
 
 HWY_EXPORT(target_of_the_call);
 
-// Compiled in, and there on this machine.
+// Targets that are compiled in and that this machine has.
 std::int64_t usable_targets() { return HWY_TARGETS & hwy::SupportedTargets(); }
 
 TEST(InstructionSets, EachOneIsCalledWhenItIsTheOnlyOne) {
@@ -37,8 +37,8 @@ TEST(InstructionSets, EachOneIsCalledWhenItIsTheOnlyOne) {
   }
 }
 
-// SLIPSTREAM_EXPECT_TARGETS: names as Highway writes them, set by the presets that emulate a
-// machine.
+// SLIPSTREAM_EXPECT_TARGETS has target names as Highway writes them. The presets that emulate a
+// machine set it.
 TEST(InstructionSets, TheEmulatorOffersThoseItWasStartedFor) {
   const char* expected = std::getenv("SLIPSTREAM_EXPECT_TARGETS");
   std::string usable;

@@ -1,5 +1,5 @@
-// For tests of kernels: each instruction set of the machine in turn, and memory whose end is
-// guarded.
+// Test support for kernels: runs a test on each instruction set of the machine, and provides memory
+// with a guard page behind its end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace slipstream::turbo {
 
-// Memory that ends where an unreadable page begins: reading one byte too many is a crash.
+// Memory that ends where an unreadable page begins: reading one byte past the end crashes.
 template <typename T>
 class Guarded {
  public:
@@ -42,7 +42,7 @@ class Guarded {
 // Calls `test` once with each instruction set enabled alone.
 template <typename Test>
 void on_every_target(const Test& test) {
-  // HWY_TARGETS: those that there are kernels for; others would run the baseline again.
+  // HWY_TARGETS has the targets that kernels are compiled for. Others would run the baseline again.
   for (std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0;
        targets &= targets - 1) {
     const std::int64_t target = targets & -targets;

@@ -1,4 +1,4 @@
-// Layers for people: "0-5, 7".
+// Formats a set of layers for messages: "0-5, 7".
 //
 // Threads: thread-safe.
 #pragma once

@@ -1,7 +1,7 @@
-// The device's log: one line through ggml's callback, so that it appears where the host program's
-// lines do.
+// The device's log: writes a line through ggml's callback, so that it appears among the host
+// program's lines.
 //
-// Threads: thread-safe as far as the host's callback is.
+// Threads: thread-safe if the host's callback is.
 #pragma once
 
 #include <ggml.h>

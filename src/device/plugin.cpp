@@ -1,8 +1,8 @@
-// libggml-turbo.so: what ggml's registry loads.
+// libggml-turbo.so: the plugin that ggml's registry loads.
 //
-// Entry points: ggml_backend_init and ggml_backend_score. For programs that know nothing of the
-// plugin the environment makes one device (contract/environment.h): the scheme is named in
-// GGML_TURBO_KV, memory for streamed experts in GGML_TURBO_EXPERTS; without either there is none.
+// Entry points: ggml_backend_init and ggml_backend_score. A program that does not know the plugin
+// gets one device from the environment (contract/environment.h): GGML_TURBO_KV names the scheme,
+// GGML_TURBO_EXPERTS the memory for streamed experts. If neither is set, there is no device.
 // A program that knows the plugin opens a device for each of its models (contract/plugin.h).
 //
 // Threads: as contract/plugin.h says. Errors: a line in ggml's log.
@@ -24,16 +24,17 @@
 namespace slipstream::turbo {
 namespace {
 
-// The registry's entry.
+// The registry entry.
 struct Plugin {
   ggml_backend_reg reg;
-  // Of the environment; null: there is none. Never freed: a program may use it to its very end.
+  // The device that the environment asks for, or null. It is never freed, because a program may use
+  // it until it exits.
   TurboDevice* default_device = nullptr;
 };
 
 Plugin& plugin_of(ggml_backend_reg_t reg) { return *static_cast<Plugin*>(reg->context); }
 
-// Whether it went well; what did not is in the log.
+// Whether the result is a value; logs the error if it is not.
 template <class T>
 bool is_well(const Result<T>& result) {
   if (!result) log_line(GGML_LOG_LEVEL_ERROR, result.error().message);
@@ -61,7 +62,7 @@ std::unique_ptr<TurboDevice> make_device(ggml_backend_reg_t reg, std::string_vie
 
 extern Plugin plugin;
 
-// What `work` gives; `otherwise` where memory does not suffice: nothing is thrown into C.
+// Returns the result of `work`, or `otherwise` if memory runs out: no exception reaches C code.
 template <class Answer, class Work>
 Answer guarded(Answer otherwise, const Work& work) noexcept {
   try {
@@ -170,13 +171,13 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Ends a fit run with the process, so that its file is written.
+// Ends the fit run when the process exits, so that its file is written.
 struct EndOfFitRun {
   TurboDevice* device;
   ~EndOfFitRun() { device->exchange_fit_run(nullptr); }
 };
 
-// Null where the environment asks for none, or for one that cannot be.
+// Null if the environment asks for no device, or if that device cannot be made.
 std::unique_ptr<TurboDevice> device_of_environment() {
   const std::string_view experts = variable(kExpertsVariable);
   std::string_view scheme = variable(kSchemeVariable);
@@ -194,7 +195,7 @@ std::unique_ptr<TurboDevice> device_of_environment() {
     device->exchange_fit_run(std::make_shared<FitRun>(std::string(path)));
     static const EndOfFitRun end{device.get()};
   }
-  // One that cannot be used is said, and keys are stored without it.
+  // If the profile cannot be used, that is logged, and keys are stored without it.
   (void)is_well(device->use_keys(std::string(variable(kProfileVariable))));
   return device;
 }
@@ -212,10 +213,10 @@ ggml_backend_reg_t init() {
 }  // namespace slipstream::turbo
 
 extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init() {
-  // Once, whoever loads the plugin again: models may be using what it made.
+  // Initialises once, even if the plugin is loaded again: models may be using the first device.
   static ggml_backend_reg_t reg = slipstream::turbo::init();
   return reg;
 }
 
-// Any CPU will do: the kernels choose for themselves.
+// The plugin suits every CPU: its kernels choose the instruction set themselves.
 extern "C" __attribute__((visibility("default"))) int ggml_backend_score() { return 1; }

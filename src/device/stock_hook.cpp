@@ -1,12 +1,12 @@
-// libggml-cpu-turbo.so: lets stock programs load libggml-turbo.so from ggml's directory of
-// backends.
+// libggml-cpu-turbo.so: makes stock programs load libggml-turbo.so from ggml's backend directory.
 //
-// ggml loads from there only backends whose names it knows. But it asks every libggml-cpu-*.so how
-// well it suits this machine, loads the best one, and then what GGML_BACKEND_PATH names. So this
-// file suits no machine, and when it is asked it names the plugin beside it, if the user named
-// a KV scheme or memory for experts. A path that the user set is left alone.
+// ggml loads from there only backends whose names it knows. But it asks every libggml-cpu-*.so for
+// its score on this machine, loads the best one, and then the file that GGML_BACKEND_PATH names. So
+// this library scores 0 and is never loaded as a backend. When it is asked for its score, it sets
+// GGML_BACKEND_PATH to the plugin in its own directory, if the user named a KV scheme or memory for
+// experts. It does not change a path that the user set.
 //
-// Threads: ggml asks once, while it loads backends, which programs do first of all.
+// Threads: ggml asks once, while it loads backends, which programs do before anything else.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -89,7 +89,7 @@ void device_props(ggml_backend_dev_t dev, ggml_backend_dev_props* props) {
   props->description = device_description(dev);
   props->type = device_type(dev);
   device_memory(dev, &props->memory_free, &props->memory_total);
-  props->caps.mmap_support = true;  // the weights are the CPU's: map them as it does
+  props->caps.mmap_support = true;  // weights are in CPU buffers, which can be mapped
 }
 
 ggml_backend_t device_init_backend(ggml_backend_dev_t dev, const char* /*params*/) {
@@ -112,7 +112,7 @@ ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t dev) {
 }
 
 bool device_supports_op(ggml_backend_dev_t /*dev*/, const ggml_tensor* op) {
-  // Streamed experts are there for one thing.
+  // Streamed experts can be used in one op only: MUL_MAT_ID.
   const auto is_expert = [](const ggml_tensor* src) { return src != nullptr && is_streamed(src); };
   if (std::ranges::any_of(op->src, is_expert)) {
     return op->op == GGML_OP_MUL_MAT_ID && is_expert(op->src[0]) && is_expert_weight(op->src[0]);
@@ -120,8 +120,9 @@ bool device_supports_op(ggml_backend_dev_t /*dev*/, const ggml_tensor* op) {
   const auto is_cache = [](const ggml_tensor* src) { return src != nullptr && is_in_cache(src); };
   const bool on_cache = is_in_cache(op) || std::ranges::any_of(op->src, is_cache);
   if (!on_cache) {
-    // Where may weights lie? libllama asks with a weight in a buffer of ours that has no memory.
-    // Not with us: the CPU's own buffers repack them for its kernels.
+    // libllama asks whether weights may lie in this device's buffers: it shows an op whose weight
+    // is in such a buffer of size 0. The answer is no, because the CPU's own buffers repack weights
+    // for its kernels.
     for (const ggml_tensor* src : op->src) {
       if (src != nullptr && src->buffer != nullptr && is_turbo_buffer(src->buffer) &&
           src->buffer->size == 0) {

@@ -1,11 +1,11 @@
-// TurboDevice: a ggml device that decorates the CPU device, for one model. It keeps libllama's KV
-// cache compressed, streams experts, and hands everything else to an inner CPU backend.
+// TurboDevice: a ggml device for one model that decorates the CPU device. It keeps libllama's KV
+// cache compressed, streams experts, and passes everything else to an inner CPU backend.
 //
-// A process has as many as it has models, each with its own scheme and options. Buffers belong to
-// the device that allocated them, and remember what they were allocated for.
+// A process has one device per model, each with its own scheme and options. A buffer belongs to the
+// device that allocated it and keeps the settings that it was allocated with.
 //
-// Threads: thread-safe; backends as ggml uses them, one thread at a time.
-// Errors:  use_keys: as of fit/profile_file.h.
+// Threads: thread-safe; a backend is used by one thread at a time, as ggml does.
+// Errors:  use_keys: those of fit/profile_file.h.
 #pragma once
 
 #include <array>
@@ -24,27 +24,28 @@ namespace slipstream::turbo {
 
 class TurboDevice {
  public:
-  // reg: the registry's entry that it belongs to.
+  // reg: the registry entry that the device belongs to.
   TurboDevice(ggml_backend_reg_t reg, Scheme scheme, ExpertOptions experts);
   TurboDevice(const TurboDevice&) = delete;
   TurboDevice& operator=(const TurboDevice&) = delete;
 
   [[nodiscard]] ggml_backend_dev_t handle() { return &device_; }
-  // REQUIRES: a handle() of one.
+  // REQUIRES: device is the handle() of a TurboDevice.
   [[nodiscard]] static TurboDevice& of(ggml_backend_dev_t device);
 
   [[nodiscard]] KvBufferType& caches() { return caches_; }
   [[nodiscard]] ExpertBufferType& experts() { return experts_; }
-  // Where libllama may put weights besides the device's own buffers; ends with null.
+  // The buffer types, besides the device's own, that libllama may put weights into. The list ends
+  // with null.
   [[nodiscard]] ggml_backend_buffer_type_t* extra_buffer_types();
 
-  // What was fitted to keys, for buffers allocated from now on; empty: nothing was. After an error
-  // too.
+  // Sets the profile of fitted keys for buffers allocated from now on. An empty path means no
+  // profile. After an error there is no profile either.
   [[nodiscard]] Result<void> use_keys(const std::string& path);
 
-  // What keys are looked at for; null: they are not.
+  // The run that collects keys for a profile; null: keys are not being collected.
   [[nodiscard]] std::shared_ptr<FitRun> fit_run() const;
-  // Gives the one before.
+  // Returns the previous run.
   std::shared_ptr<FitRun> exchange_fit_run(std::shared_ptr<FitRun> run);
 
  private:
@@ -56,7 +57,7 @@ class TurboDevice {
   std::shared_ptr<FitRun> fit_run_ SLIP_GUARDED_BY(mutex_);
 };
 
-// Of the backends of all devices, which are found by name.
+// Settings of a backend of any TurboDevice. ggml looks these functions up by name.
 void set_n_threads(ggml_backend_t backend, int n_threads);
 void set_abort_callback(ggml_backend_t backend, ggml_abort_callback callback, void* data);
 

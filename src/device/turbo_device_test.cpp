@@ -1,5 +1,5 @@
-// Devices of one process: each has its own settings, and models load and decode at once. The thread
-// sanitizer is the judge of the latter (preset "tsan").
+// Several devices in one process: each has its own settings, and models load and decode at the same
+// time. The thread sanitizer checks the latter (preset "tsan").
 #include "device/turbo_device.h"
 
 #include <ggml-cpp.h>

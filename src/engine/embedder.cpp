@@ -17,12 +17,12 @@ llama_context_ptr make_context(llama_model* model, int n_tokens_max, int n_threa
                                enum llama_pooling_type pooling) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<std::uint32_t>(n_tokens_max);
-  params.n_batch = params.n_ubatch = params.n_ctx;  // pooling wants a text in one piece
+  params.n_batch = params.n_ubatch = params.n_ctx;  // pooling needs the whole text in one batch
   params.n_seq_max = 1;
   params.n_threads = params.n_threads_batch = threads_to_use(n_threads);
   params.embeddings = true;
   params.pooling_type = pooling;
-  params.offload_kqv = false;  // on the CPU, where nothing is compressed
+  params.offload_kqv = false;  // keeps attention on the CPU, where nothing is compressed
   params.no_perf = true;
   return llama_context_ptr(llama_init_from_model(model, params));
 }
@@ -44,7 +44,7 @@ Result<std::unique_ptr<Embedder>> Embedder::create(llama_model* model, int n_tok
   if (llama_pooling_type(context.get()) == LLAMA_POOLING_TYPE_RANK) {
     return fail(Code::kUnsupported, "this model ranks texts and has no embeddings of them");
   }
-  // Not n_embd: some models project to another width at the end.
+  // Not n_embd: some models project to a different width at the end.
   return std::unique_ptr<Embedder>(
       new Embedder(std::move(context), n_tokens_max, llama_model_n_embd_out(model),
                    llama_vocab_n_tokens(llama_model_get_vocab(model))));

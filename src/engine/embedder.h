@@ -1,11 +1,12 @@
-// Embedder: texts as vectors, from a context of its own beside the one that generates.
+// Embedder: turns texts into vectors, in a context of its own beside the one that generates.
 //
-// The weights are shared; the context holds one text, uncompressed. Vectors are what the model's
-// own pooling gives (a model that names none: the mean over the tokens), scaled to length 1.
+// The weights are shared. The context holds one text, uncompressed. Vectors come from the model's
+// own pooling (the mean over the tokens if it names none) and are scaled to length 1.
 //
-// Threads: embed() may be called by several threads; one at a time computes. Errors: create():
-// kOutOfMemory, kUnsupported for a model that ranks texts; embed(): kInvalidArgument for no tokens,
-// unknown ones or too many; kUnsupported with libllama's status.
+// Threads: any thread may call embed(); one computes at a time.
+// Errors:  create(): kOutOfMemory; kUnsupported for a model that ranks texts.
+//          embed(): kInvalidArgument for no tokens, unknown tokens or too many; kUnsupported with
+//          libllama's status.
 #pragma once
 
 #include <llama-cpp.h>
@@ -22,7 +23,7 @@ namespace slipstream {
 
 class Embedder {
  public:
-  // n_tokens_max: of one text. n_threads: 0 for one per core. The model must outlive this.
+  // n_tokens_max: limit for one text. n_threads: 0 means one per core. The model must outlive this.
   [[nodiscard]] static Result<std::unique_ptr<Embedder>> create(llama_model* model,
                                                                 int n_tokens_max, int n_threads);
   Embedder(const Embedder&) = delete;

@@ -1,7 +1,9 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "base/format.h"
@@ -100,7 +102,7 @@ Result<RequestId> Engine::submit(GenerateRequest request, Listener listener) {
 
 Result<RequestId> Engine::submit(GenerateRequest request, Listener listener,
                                  std::optional<Sampler>& shared) {
-  // Before samplers and grammars are built: a full house costs nobody anything.
+  // Take a place before building samplers and grammars, so that a refused request costs little.
   if (const Result<void> place = take_place(); !place) return std::unexpected(place.error());
   try {
     Result<Runner::Job> job = prepare(std::move(request), shared);
@@ -108,7 +110,7 @@ Result<RequestId> Engine::submit(GenerateRequest request, Listener listener,
       leave_place();
       return std::unexpected(job.error());
     }
-    // Counted down by the last event, whoever causes it.
+    // The last event gives the place back, whatever ends the request.
     job->listener = [this, listener = std::move(listener)](const Event& event) {
       if (event.ending) leave_place();
       try {
@@ -146,7 +148,7 @@ RunnerStats Engine::stats() const {
   return stats_;
 }
 
-// Waits if the runner has nothing to do. False: it is time to stop.
+// Waits if the runner has nothing to do. Returns false when it is time to stop.
 bool Engine::take_inbox(Runner& runner, const std::stop_token& stop) {
   std::vector<Runner::Job> jobs;
   std::vector<RequestId> cancelled;
@@ -188,17 +190,21 @@ void Engine::run_until_failure(const std::stop_token& stop, std::unique_ptr<Disk
   }
 }
 
-// A runner that threw may be inconsistent: its requests end with it, and the next begins anew.
+// A runner that threw may be inconsistent: its requests end, and a new runner starts empty.
 void Engine::run(const std::stop_token& stop, std::unique_ptr<DiskTier> tier) {
-  while (!stop.stop_requested()) {
+  constexpr std::chrono::milliseconds kPause(100);  // for memory that others free
+  for (bool has_failed = false; !stop.stop_requested(); has_failed = true) {
     try {
+      if (has_failed) {
+        Result<std::unique_ptr<DiskTier>> opened = open_tier_of(model_, options_);
+        if (!opened) log::warn("engine.disk_prefix", {{"error", opened.error().message}});
+        tier = std::move(opened).value_or(nullptr);
+      }
       run_until_failure(stop, std::exchange(tier, nullptr));
     } catch (const std::exception& error) {
       log::error("engine.failure", {{"error", error.what()}});
       llama_memory_clear(llama_get_memory(model_.context()), true);
-      Result<std::unique_ptr<DiskTier>> opened = open_tier_of(model_, options_);
-      if (!opened) log::warn("engine.disk_prefix", {{"error", opened.error().message}});
-      tier = std::move(opened).value_or(nullptr);
+      std::this_thread::sleep_for(kPause);
     }
   }
 }

@@ -1,16 +1,15 @@
-// Engine: the thread that owns a model, and the door to it for every other thread.
+// Engine: the thread that owns a model, and the interface to it for all other threads.
 //
-// Whoever asks prepares the request on its own thread (checks, grammar), once it has a place among
-// the n_requests_max; the engine takes it up before its next step. What is thrown on the engine's
-// thread ends requests, never the process: a batch or a sampler that throws, its own; anything
-// else, all that are running, and the cache starts empty.
+// The caller's thread prepares a request (checks, grammar) once it has one of the n_requests_max
+// places; the engine picks it up before its next step. Exceptions on the engine's thread end
+// requests, never the process: one from a batch or a sampler ends the requests concerned, any other
+// ends all that are running, and the cache starts empty.
 //
-//   auto engine = Engine::start(std::move(model), {});
-//   (*engine)->submit(request, [](const Event& event) { ... });
+//   auto engine = Engine::start(std::move(model), {});  (*engine)->submit(request, listener);
 //
-// Threads: thread-safe. Listeners are called on the engine's thread. Destruction cancels what is
-// left. Errors: start(): kUnsupported for a model without a vocabulary; as of
-// disk_tier.h. submit(): kInvalidArgument, and kOverloaded when too many wait.
+// Threads: thread-safe. Listeners run on the engine's thread. The destructor cancels what is left.
+// Errors:  start(): kUnsupported for a model without a vocabulary; others as in disk_tier.h.
+//          submit(): kInvalidArgument; kOverloaded when too many requests wait or run.
 #pragma once
 
 #include <condition_variable>
@@ -27,11 +26,11 @@ namespace slipstream {
 
 struct EngineOptions {
   RunnerOptions runner;
-  int n_requests_max = 256;  // that wait or run
-  // Where idle prefixes are kept (disk_tier.h); empty: nowhere.
+  int n_requests_max = 256;  // waiting and running
+  // Directory for idle prefixes (disk_tier.h). If empty, nothing is kept on disk.
   std::string disk_directory = {};
   std::uint64_t disk_bytes_max = 0;
-  std::function<void()> on_step = {};  // for tests: before each step; may throw
+  std::function<void()> on_step = {};  // for tests: called before each step; may throw
 };
 
 class Engine {
@@ -42,14 +41,14 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Whether submit() would find a place now: asked before a request is made ready for it.
+  // Whether submit() would find a place now. Callers ask before they prepare a request.
   [[nodiscard]] Result<void> check_room() const;
   [[nodiscard]] Result<RequestId> submit(GenerateRequest request, Listener listener);
-  // The same for one of several requests whose sampling differs in nothing but the seed: the first
-  // fills `shared`, and the others copy it.
+  // Like submit() above, for several requests whose sampling differs only in the seed: the first
+  // call fills `shared`, later calls copy it.
   [[nodiscard]] Result<RequestId> submit(GenerateRequest request, Listener listener,
                                          std::optional<Sampler>& shared);
-  void cancel(RequestId id);  // within one step; nothing if it has ended
+  void cancel(RequestId id);  // within one step; no effect if the request has ended
 
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
   [[nodiscard]] llama_model* model() const { return model_.model(); }
@@ -77,11 +76,11 @@ class Engine {
   std::condition_variable_any has_mail_;
   std::vector<Runner::Job> inbox_ SLIP_GUARDED_BY(mutex_);
   std::vector<RequestId> cancelled_ SLIP_GUARDED_BY(mutex_);
-  int n_requests_ SLIP_GUARDED_BY(mutex_) = 0;  // waiting, running or in the inbox
+  int n_requests_ SLIP_GUARDED_BY(mutex_) = 0;  // in the inbox, waiting or running
   RequestId last_id_ SLIP_GUARDED_BY(mutex_) = 0;
   RunnerStats stats_ SLIP_GUARDED_BY(mutex_);
 
-  std::jthread thread_;  // last: it uses everything above
+  std::jthread thread_;  // last: it uses all members above
 };
 
 }  // namespace slipstream

@@ -1,7 +1,7 @@
-// What goes into the engine and what comes out: a request to generate, and events about it.
+// Input and output of the engine: a request to generate, and the events about it.
 //
-// Threads: plain data. Listeners are called on the engine's thread: they must be quick and must not
-// throw; the last event of every request has an ending, and none comes after it.
+// Threads: plain data. Listeners are called on the engine's thread, so they must be quick and must
+// not throw. The last event of every request has an ending; no event follows it.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct GenerateRequest {
   int n_tokens_max = 0;
   SamplingParams sampling = {};
   std::vector<std::string> stops = {};
-  bool ignores_end = false;           // the model's own end of text does not end it
-  bool shows_control_tokens = false;  // as text, where they are no end; for markup made of them
+  bool ignores_end = false;           // generation continues past the model's end-of-text token
+  bool shows_control_tokens = false;  // as text, except end tokens; for markup made of them
   bool wants_prompt_logprobs = false;
   bool wants_progress = false;  // events while the prompt is computed
   std::string client = {};      // clients take turns
-  int priority = 1;             // of the client: 2 has twice the turns of 1
-  Salt salt = 0;                // a cached prefix is shared only under the same salt
+  int priority = 1;             // of the client: priority 2 gets twice the turns of priority 1
+  Salt salt = 0;                // requests share cached prefixes only under the same salt
 };
 
 struct Usage {
   int n_prompt = 0;
-  int n_cached = 0;  // of the prompt, not computed again
+  int n_cached = 0;  // prompt tokens taken from the cache
   int n_generated = 0;
 };
 
@@ -46,17 +46,17 @@ struct PromptProgress {
 
 struct Ending {
   FinishReason reason;
-  std::string matched_stop = {};  // where a stop string was met
-  std::string error = {};         // where it failed
+  std::string matched_stop = {};  // set if a stop string matched
+  std::string error = {};         // set if the request failed
   Usage usage = {};
 };
 
 struct Event {
-  std::string text = {};             // valid UTF-8, never part of a stop string; may be empty
-  std::vector<Sampled> tokens = {};  // new ones; their text may come later
-  std::vector<TokenLogprobs> prompt_logprobs =
-      {};                                       // from the prompt's second token on, if asked for
-  std::optional<PromptProgress> progress = {};  // alone in its event, if asked for
+  std::string text = {};             // valid UTF-8 without any part of a stop string; may be empty
+  std::vector<Sampled> tokens = {};  // new tokens; their text may come in a later event
+  // From the prompt's second token on; only if requested.
+  std::vector<TokenLogprobs> prompt_logprobs = {};
+  std::optional<PromptProgress> progress = {};  // alone in its event; only if requested
   std::optional<Ending> ending = {};
 };
 using Listener = std::function<void(const Event&)>;

@@ -17,12 +17,12 @@ namespace slipstream {
 
 struct Runner::Active {
   Job job;
-  std::vector<Token> tokens = {};  // prompt and what was generated
+  std::vector<Token> tokens = {};  // prompt and generated tokens
   Holding holding = {};
   Usage usage = {};
   Event event = {};  // of this step
 
-  // Whether the output of a prompt's token is asked for: it says how likely the next one was.
+  // Whether a prompt token's output is needed: it gives the probability of the next prompt token.
   [[nodiscard]] bool judges(int position) const {
     return job.request.wants_prompt_logprobs && usage.n_generated == 0 &&
            position + 1 < usage.n_prompt;
@@ -34,9 +34,9 @@ struct Runner::Active {
 
 namespace {
 
-constexpr int kThrown = -100;  // none of libllama's codes
+constexpr int kThrown = -100;  // not one of libllama's codes
 
-// How long the end of the process may be held up by prefixes that are not on disk yet.
+// How long shutdown may wait for prefixes that are not on disk yet.
 constexpr std::chrono::seconds kFinishTimeMax(10);
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -52,7 +52,7 @@ void add_to_batch(llama_batch& batch, Token token, int position, SeqId seq, bool
   batch.logits[i] = wants_logits ? 1 : 0;
 }
 
-// What one request's sampler throws ends that request.
+// An exception from one request's sampler ends only that request.
 Result<Sampled> sampled_by(Sampler& sampler, std::span<const float> logits) {
   try {
     return sampler.sample(logits);
@@ -100,8 +100,18 @@ std::unique_ptr<PrefixStrategy> Runner::make_memory(const RunnerOptions& options
 }
 
 Runner::~Runner() {
-  while (!actives_.empty()) cancel(actives_.begin()->first);
-  if (disk_) disk_->finish(kFinishTimeMax);
+  while (!actives_.empty()) {
+    const RequestId id = actives_.begin()->first;
+    try {
+      cancel(id);
+    } catch (const std::exception&) {  // such as bad_alloc while its prefix was kept
+      const Listener listener = std::move(actives_.at(id)->job.listener);
+      actives_.erase(id);
+      listener({.ending = Ending{.reason = FinishReason::kCancelled}});
+    }
+  }
+  // A runner that threw may be inconsistent: it saves nothing.
+  if (disk_ && std::uncaught_exceptions() == 0) disk_->finish(kFinishTimeMax);
   llama_batch_free(batch_);
 }
 
@@ -124,7 +134,7 @@ Result<void> Runner::add(Job job) {
     } else {
       enqueue(added);
     }
-  } catch (...) {  // who added it says so to its listener
+  } catch (...) {  // the caller of add() tells its listener
     actives_.erase(id);
     throw;
   }
@@ -195,11 +205,11 @@ bool Runner::step() {
   return true;
 }
 
-// At most a slice each way.
+// Moves at most one slice in each direction.
 bool Runner::move_prefixes() {
   if (!disk_) return false;
   const bool has_loaded = load_prefix();
-  // What is evicted before it is saved is lost.
+  // A prefix that is evicted before it is saved is lost.
   if (supply().n_free_cells < state_.limits.n_cells / 8) disk_->hurry();
   const auto due = disk_->next_save();
   if (!due || *due > std::chrono::steady_clock::now()) return has_loaded;
@@ -218,7 +228,7 @@ bool Runner::load_prefix() {
   while (!arriving_.empty()) {
     const RequestId id = arriving_.front();
     Active& next = active(id);
-    // Once: what could not be loaded is computed.
+    // Try once per request: what could not be loaded is computed.
     if (id != loading_for_ && disk_->has_more(next.job.request.salt, next.tokens)) {
       loading_for_ = id;
       disk_->begin_load(next.job.request.salt, next.tokens);
@@ -230,7 +240,7 @@ bool Runner::load_prefix() {
   return true;
 }
 
-// What the scheduler has to know about the cache.
+// Updates what the scheduler needs to know about the cache.
 void Runner::count_holdings() {
   for (Sequence& sequence : state_.sequences) {
     const Active& holder = active(sequence.id);
@@ -238,7 +248,7 @@ void Runner::count_holdings() {
       sequence.n_own_cells = holder.holding.n_private() + memory_->n_exclusive(holder.holding);
       continue;
     }
-    // A prompt whose every token is asked for is computed from the start.
+    // A prompt with logprobs requested is computed from the start: every token's output is needed.
     const bool is_computed_whole = sequence.wants_prompt_logprobs && sequence.n_generated == 0;
     const Match match =
         is_computed_whole ? Match{} : memory_->find(holder.holding.salt, holder.tokens);
@@ -257,14 +267,13 @@ Supply Runner::supply() const {
           .n_prefill_tokens_max = control_.n_tokens_max()};
 }
 
-// A sequence stops running.
 void Runner::release(Active& active) {
   memory_->release(active.holding, active.computed());
   active.holding.n_computed = 0;
   free_ids_.push_back(std::exchange(active.holding.seq, -1));
 }
 
-// A sequence runs from now on, with what others have computed of it.
+// Starts running a sequence; it takes over the cached part of its tokens.
 void Runner::start(Active& active, int n_cached) {
   SLIP_CHECK(!free_ids_.empty(), "more sequences run than there are ids");
   active.holding.seq = free_ids_.back();
@@ -280,14 +289,14 @@ void Runner::start(Active& active, int n_cached) {
   stats_.n_cached_tokens += n_cached;
 }
 
-// What is held in reserve counts as free, and is when it is needed.
+// Reserved cells count as free, so the reserve is dropped when they are needed.
 void Runner::make_room(int n_cells) {
   const int n_free = supply().n_free_cells;
   if (n_cells > n_free - reserve_.n_cells()) reserve_.drop();
   if (n_cells > n_free) prefixes_.evict(n_cells - n_free);
 }
 
-// Keeps the cells of answers apart from a prompt's, where sequences share cells.
+// Keeps the cells of answers apart from those of a prompt, if sequences share cells.
 void Runner::reserve_cells(const Step& step) {
   if (!memory_->is_divisible()) return;
   std::vector<SeqId> generating;
@@ -320,30 +329,39 @@ void Runner::compute(std::span<const Work> work) {
       if (item.samples) {
         sample(item, batch_idx - 1);
       } else if (item.first + item.n == static_cast<int>(worker.tokens.size())) {
-        ended_.push_back(item.id);  // nothing was to be generated
-        release(worker);
-        end(worker, {.reason = FinishReason::kLength});
+        stop(item.id, {.reason = FinishReason::kLength});  // it asked for no generated tokens
       }
     }
     return;
   }
   ++stats_.n_failed_batches;
   const std::string complaint = take_llama_complaint();
-  // Some of it may have been computed. Nobody shares these cells yet.
-  for (const Work& item : work)
-    cells_.remove(active(item.id).holding.seq, item.first, kEndOfSequence);
-  if (work.size() > 1) {
-    compute(work.first(work.size() / 2));
-    compute(work.subspan(work.size() / 2));
-    return;
+  // Part of the batch may have been computed. No other sequence shares these cells yet.
+  std::vector<Work> left;
+  for (const Work& item : work) {
+    const bool is_as_before =
+        cells_.remove(active(item.id).holding.seq, item.first, kEndOfSequence);
+    if (is_as_before && work.size() > 1) {
+      left.push_back(item);
+      continue;
+    }
+    log::error("engine.decode", {{"code", failure}, {"n_tokens", item.n}, {"said", complaint}});
+    if (!is_as_before) active(item.id).holding.n_computed = 0;  // its state is not worth keeping
+    stop(item.id, {.reason = FinishReason::kFailed,
+                   .error = format_text("the engine could not compute it (code {}{}{})", failure,
+                                        complaint.empty() ? "" : ": ", complaint)});
   }
-  Active& failed = active(work[0].id);
-  log::error("engine.decode", {{"code", failure}, {"n_tokens", work[0].n}, {"said", complaint}});
-  ended_.push_back(work[0].id);
-  release(failed);
-  end(failed, {.reason = FinishReason::kFailed,
-               .error = format_text("the engine could not compute it (code {}{}{})", failure,
-                                    complaint.empty() ? "" : ": ", complaint)});
+  const std::span<const Work> again(left);
+  compute(again.first(left.size() / 2));
+  compute(again.subspan(left.size() / 2));
+}
+
+// The request has ended within this step.
+void Runner::stop(RequestId id, Ending ending) {
+  Active& stopped = active(id);
+  ended_.push_back(id);
+  release(stopped);
+  end(stopped, std::move(ending));
 }
 
 std::span<const float> Runner::logits(int batch_idx) const {
@@ -375,7 +393,7 @@ int Runner::decode(std::span<const Work> work) {
 void Runner::read_prompt_logprobs(Active& active, const Work& work, int first_batch_idx) {
   std::vector<TokenLogprobs>& logprobs = active.event.prompt_logprobs;
   for (int i = work.first; i < work.first + work.n && active.judges(i); ++i) {
-    // One that was preempted comes by here again.
+    // A sequence that was preempted computes these positions again.
     if (static_cast<std::size_t>(i) < logprobs.size()) continue;
     const Token next = active.tokens[static_cast<std::size_t>(i) + 1];
     const int n_top = std::max(active.job.request.sampling.n_top_logprobs, 0);
@@ -385,7 +403,7 @@ void Runner::read_prompt_logprobs(Active& active, const Work& work, int first_ba
   }
 }
 
-// What is computed of a prompt can be shared while the rest of it still is not.
+// Lets others share the computed part of a prompt before the rest is computed.
 void Runner::share(Active& donor) {
   const int n_prompt = donor.usage.n_prompt;
   if (donor.holding.n_computed > n_prompt) return;
@@ -405,13 +423,9 @@ void Runner::tell_progress(const Active& active) {
 void Runner::sample(const Work& work, int batch_idx) {
   Active& worker = active(work.id);
   Job& job = worker.job;
-  const auto stop = [&](Ending ending) {
-    ended_.push_back(work.id);
-    release(worker);
-    end(worker, std::move(ending));
-  };
   Result<Sampled> sampled = sampled_by(job.sampler, logits(batch_idx));
-  if (!sampled) return stop({.reason = FinishReason::kFailed, .error = sampled.error().message});
+  if (!sampled)
+    return stop(work.id, {.reason = FinishReason::kFailed, .error = sampled.error().message});
 
   const Token token = sampled->token;
   worker.tokens.push_back(token);
@@ -419,20 +433,20 @@ void Runner::sample(const Work& work, int batch_idx) {
   ++stats_.n_generated_tokens;
   worker.event.tokens.push_back(std::move(*sampled));
   if (vocabulary_.is_end(token) && !job.request.ignores_end)
-    return stop({.reason = FinishReason::kStop});
+    return stop(work.id, {.reason = FinishReason::kStop});
   const TextStream::Delta delta =
       job.text.push(vocabulary_.piece(token, job.request.shows_control_tokens));
   worker.event.text += delta.text;
   if (delta.stopped)
-    return stop({.reason = FinishReason::kStop, .matched_stop = delta.matched_stop});
+    return stop(work.id, {.reason = FinishReason::kStop, .matched_stop = delta.matched_stop});
   if (worker.usage.n_generated == job.request.n_tokens_max)
-    return stop({.reason = FinishReason::kLength});
+    return stop(work.id, {.reason = FinishReason::kLength});
   job.listener(std::exchange(worker.event, {}));
 }
 
 void Runner::end(Active& active, Ending ending) {
   const RequestId id = active.job.id;
-  // What was held back as the possible beginning of a stop string is text after all.
+  // Text held back as a possible start of a stop string is text after all.
   if (ending.matched_stop.empty()) active.event.text += active.job.text.finish().text;
   ending.usage = active.usage;
   active.event.ending = std::move(ending);

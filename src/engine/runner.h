@@ -1,11 +1,11 @@
 // Runner: executes plans on a model. One step: plan (scheduler.h), release and take over cells
-// (prefix_strategy.h), compute one batch, sample, tell the listeners, commit.
+// (prefix_strategy.h), compute one batch, sample, call the listeners, commit.
 //
-// A batch that libllama fails is computed again in halves, so that only the sequences that cannot
-// be computed fail. What has been computed of a prompt is at once a prefix that others can share.
+// A batch that fails in libllama is computed again in halves, so that only the sequences that
+// cannot be computed fail. Others can share the computed part of a prompt at once.
 //
-// Threads: owned by the engine's thread. Errors: add() refuses what could never run; everything
-// later is the ending of a request.
+// Threads: owned by the engine's thread.
+// Errors:  add() refuses requests that could never run; every later error is the request's ending.
 #pragma once
 
 #include <chrono>
@@ -32,14 +32,14 @@
 namespace slipstream {
 
 struct RunnerOptions {
-  int n_sequences_max = 8;     // that run at a time
-  int n_prefixes_max = 128;    // ids for cached prefixes
-  int n_prefix_cells_max = 0;  // 0: all
-  // Of a model with recurrent state, instead of prefixes: saved states, in memory.
+  int n_sequences_max = 8;     // running at a time
+  int n_prefixes_max = 128;    // sequence ids for cached prefixes
+  int n_prefix_cells_max = 0;  // 0: no limit
+  // For models with recurrent state: memory for saved states, which replace cached prefixes.
   std::size_t checkpoint_bytes_max = std::size_t{1} << 30;
   DiskPrefixes::Options disk = {};
 
-  // That the context must have.
+  // How many sequence ids the context must have.
   [[nodiscard]] int n_sequence_ids() const {
     return n_sequences_max + n_prefixes_max + CellMemory::kSeqs + 1;
   }
@@ -51,10 +51,10 @@ struct RunnerStats {
   int n_cells = 0;
   int n_cells_used = 0;  // by running sequences or as cached prefixes
   int n_cells_evictable = 0;
-  int n_prefill_tokens_max = 0;  // the chunk beside others that generate
+  int n_prefill_tokens_max = 0;  // prompt tokens per step while others generate
   std::int64_t n_steps = 0;
   std::int64_t n_prompt_tokens = 0;  // computed
-  std::int64_t n_cached_tokens = 0;  // taken over
+  std::int64_t n_cached_tokens = 0;  // taken over from the cache
   std::int64_t n_generated_tokens = 0;
   std::int64_t n_preempted = 0;
   std::int64_t n_failed_batches = 0;
@@ -63,14 +63,14 @@ struct RunnerStats {
 
 class Runner {
  public:
-  // Without a tier nothing is kept on disk.
+  // Without a tier, nothing is kept on disk.
   Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options,
          std::unique_ptr<DiskTier> tier = nullptr);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // A request as its caller's thread has prepared it.
+  // A request that its caller's thread has prepared.
   struct Job {
     RequestId id;
     GenerateRequest request;
@@ -79,17 +79,17 @@ class Runner {
     Listener listener;
   };
   [[nodiscard]] Result<void> add(Job job);
-  void cancel(RequestId id);  // no more events but its ending; nothing if it has ended
+  void cancel(RequestId id);  // sends only the ending; no effect if the request has ended
 
-  // One step. False: there was nothing to do at the moment.
+  // Runs one step. Returns false if there was nothing to do.
   bool step();
-  // How long there will be nothing to do, unless something is added; none: for ever.
+  // How long there is nothing to do unless something is added; nullopt: until something is added.
   [[nodiscard]] std::optional<std::chrono::steady_clock::duration> rest() const;
 
   [[nodiscard]] RunnerStats stats() const;
   // For tests: forgets every prefix that is not in use.
   void clear_prefixes() { prefixes_.clear(); }
-  // For tests: what is asked before libllama computes a batch; non-zero is a failure.
+  // For tests: called before libllama computes a batch; a non-zero result counts as its failure.
   void set_fault(std::function<int(const llama_batch&)> fault) { fault_ = std::move(fault); }
 
  private:
@@ -110,6 +110,7 @@ class Runner {
   [[nodiscard]] int decode(std::span<const Work> work);
   [[nodiscard]] std::span<const float> logits(int batch_idx) const;
   static void tell_progress(const Active& active);
+  void stop(RequestId id, Ending ending);
   void sample(const Work& work, int batch_idx);
   void read_prompt_logprobs(Active& active, const Work& work, int first_batch_idx);
   void end(Active& active, Ending ending);
@@ -123,7 +124,7 @@ class Runner {
   CellReserve reserve_;
   const std::unique_ptr<PrefixStrategy> memory_;
   std::unique_ptr<DiskPrefixes> disk_;  // null: nothing is kept on disk
-  std::deque<RequestId> arriving_;  // held while more of their prompts is on disk than in memory
+  std::deque<RequestId> arriving_;      // wait while the disk has more of their prompts than memory
   RequestId loading_for_ = 0;
   PrefillControl control_;
   std::map<RequestId, std::unique_ptr<Active>> actives_;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kFolderPrefix = "models--";
 
-// Unlike a fixed name, one that two processes do not share.
+// A temporary name that two processes do not share, unlike a fixed one.
 std::filesystem::path temporary_beside(const std::filesystem::path& path) {
   return path.parent_path() / format_text(".{}.{}", path.filename().string(), ::getpid());
 }

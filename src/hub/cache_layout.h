@@ -1,16 +1,15 @@
-// RepoCache: where the files of one repository lie in the cache that huggingface_hub defines and
-// llama.cpp shares.
+// RepoCache: where a repository's files are in the cache of huggingface_hub and llama.cpp.
 //
 //   models--ORG--REPO/blobs/HASH                      the content
 //   models--ORG--REPO/snapshots/COMMIT/PATH           a link to ../../blobs/HASH
-//   models--ORG--REPO/refs/main                       the COMMIT that was newest at the last look
-//   .locks/models--ORG--REPO/HASH.lock                held by who downloads HASH
+//   models--ORG--REPO/refs/main                       the newest COMMIT when it was last checked
+//   .locks/models--ORG--REPO/HASH.lock                held by whoever downloads HASH
 //
-// Beside them ours while a download lasts: blobs/HASH.slipstream.incomplete, which has its full
-// size from the start, and HASH.slipstream.chunks. Not HASH.incomplete, which is
-// huggingface_hub's: it would take a file of full size for a whole one.
+// A download also has blobs/HASH.slipstream.incomplete, which has its full size from the start, and
+// HASH.slipstream.chunks. HASH.incomplete is not used: it belongs to huggingface_hub, which
+// would take a file of full size for a complete one.
 //
-// Threads: thread-safe; the file system is the state. Errors: as of the system calls.
+// Threads: thread-safe; the file system is the state. Errors: those of the system calls.
 #pragma once
 
 #include <filesystem>
@@ -27,7 +26,7 @@ namespace slipstream::hub {
 inline constexpr std::string_view kIncompleteSuffix = ".slipstream.incomplete";
 inline constexpr std::string_view kChunksSuffix = ".slipstream.chunks";
 
-// "models--ORG--REPO", and back; nothing for the name of another directory.
+// "models--ORG--REPO", and back; nullopt for any other directory name.
 [[nodiscard]] std::string folder_name(const ModelName& model);
 [[nodiscard]] std::optional<ModelName> model_of_folder(std::string_view folder_name);
 
@@ -48,15 +47,15 @@ class RepoCache {
     return blobs() / (hash.hex + std::string(kChunksSuffix));
   }
   [[nodiscard]] std::filesystem::path lock(std::string_view hash) const;
-  // Where the commit's file is found. `path` as of a listing: safe.
+  // The place of the commit's file. REQUIRES: `path` is from a listing, so that it is safe.
   [[nodiscard]] std::filesystem::path snapshot(std::string_view commit,
                                                std::string_view path) const {
     return snapshots() / commit / path;
   }
 
-  // The directories that a download needs.
+  // Creates the directories that a download needs.
   [[nodiscard]] Result<void> make_folders() const;
-  // Makes snapshot(commit, path) a link to the blob; at once, whatever was there before.
+  // Makes snapshot(commit, path) a link to the blob, atomically replacing what was there.
   [[nodiscard]] Result<void> link(std::string_view commit, std::string_view path,
                                   const ContentHash& hash) const;
   // The commit in refs/main; empty if there is none.

@@ -31,7 +31,7 @@ TEST(CacheLayout, LinksAreRelativeAndLeadToTheBlob) {
   EXPECT_EQ(fs::read_symlink(deep), "../../../../blobs/" + std::string(64, 'b'));
   EXPECT_EQ(fs::canonical(shallow), fs::canonical(repo.blob(TestCache::hash('a'))));
   EXPECT_EQ(fs::canonical(deep), fs::canonical(repo.blob(TestCache::hash('b'))));
-  // Once more, to another blob: the link is replaced.
+  // A second link to another blob replaces the first.
   ASSERT_TRUE(repo.link(TestCache::commit('1'), "M-Q8_0.gguf", TestCache::hash('b')));
   EXPECT_EQ(fs::canonical(shallow), fs::canonical(repo.blob(TestCache::hash('b'))));
   EXPECT_EQ(repo.main_commit(), TestCache::commit('1'));

@@ -1,8 +1,8 @@
-// The hash of a file's content, as the hub names it (listing.h). OpenSSL computes it: it uses the
-// CPU's SHA instructions, and a model has gigabytes.
+// The hash of a file's content, in the hub's form (listing.h). OpenSSL computes it, because it uses
+// the CPU's SHA instructions and a model has gigabytes.
 //
 // Threads: thread-safe.
-// Errors:  as of reading the file; kUnsupported where OpenSSL has no such hash; kCancelled.
+// Errors:  those of reading the file; kUnsupported if OpenSSL has no such hash; kCancelled.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace slipstream::hub {
 
-// In lower-case hexadecimal. on_bytes is told after each part how many have been read; false ends
-// it.
+// Returns lower-case hexadecimal. After each part, on_bytes gets the number of bytes read so far;
+// if it returns false, hashing ends.
 [[nodiscard]] Result<std::string> hash_file(
     const std::filesystem::path& path, ContentHash::Kind kind,
     const std::function<bool(std::uint64_t)>& on_bytes = {});

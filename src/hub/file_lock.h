@@ -1,8 +1,8 @@
-// FileLock: sole right to download one file, among all processes of this machine that share the
-// cache; huggingface_hub locks the same file in the same way (flock). Ends with its holder, however
-// that ends.
+// FileLock: the exclusive right to download one file, among all processes of this machine that
+// share the cache. huggingface_hub locks the same file in the same way (flock). The lock ends with
+// its holder, even if the process is killed.
 //
-// Threads: thread-compatible. Errors: as of the system calls.
+// Threads: thread-compatible. Errors: those of the system calls.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace slipstream::hub {
 
 class FileLock {
  public:
-  // Nothing while somebody else has it. The file is made if need be.
+  // Returns nullopt while another process has the lock. Creates the file if necessary.
   [[nodiscard]] static Result<std::optional<FileLock>> try_lock(const std::filesystem::path& path);
 
  private:

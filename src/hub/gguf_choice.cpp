@@ -47,7 +47,7 @@ std::string join_names(std::span<const Variant> variants) {
   return names;
 }
 
-// Equal names first, then Unsloth's "dynamic" quants under the plain name, then files' names.
+// Prefers equal names, then Unsloth's "dynamic" quants under the plain name, then file names.
 std::optional<std::size_t> find_asked(std::span<const Variant> variants, const std::string& asked) {
   const auto find = [&](auto&& matches) -> std::optional<std::size_t> {
     const auto found = std::ranges::find_if(variants, matches);
@@ -72,7 +72,7 @@ std::string quant_of(std::string_view path) {
       words.back() += c;
     }
   }
-  for (std::size_t i = words.size(); i-- > 0;) {  // what stands last says it
+  for (std::size_t i = words.size(); i-- > 0;) {  // the last match counts
     if (!is_quant(words[i])) continue;
     return i > 0 && words[i - 1] == "UD" ? "UD-" + words[i] : words[i];
   }
@@ -146,7 +146,7 @@ Result<VariantChoice> choose_variant(std::span<const Variant> variants, std::str
   }
   if (variants.size() == 1) return VariantChoice{.variant_idx = 0, .remark = {}};
   std::size_t chosen = 0;
-  for (const char* preferred : {"Q8_0", "Q4_K_M"}) {  // the best last
+  for (const char* preferred : {"Q8_0", "Q4_K_M"}) {  // the best comes last
     chosen = find_asked(variants, preferred).value_or(chosen);
   }
   return VariantChoice{.variant_idx = chosen,

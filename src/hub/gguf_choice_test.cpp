@@ -23,7 +23,7 @@ TEST(GgufChoice, ReadsTheQuantOutOfAName) {
   EXPECT_EQ(quant_of("M-IQ2_XXS.gguf"), "IQ2_XXS");
   EXPECT_EQ(quant_of("M-BF16.gguf"), "BF16");
   EXPECT_EQ(quant_of("gpt-oss-20b-mxfp4.gguf"), "MXFP4");
-  EXPECT_EQ(quant_of("Q8_0/model.gguf"), "");  // a folder is not the file's name
+  EXPECT_EQ(quant_of("Q8_0/model.gguf"), "");  // a folder is not part of the file's name
   EXPECT_EQ(quant_of("needle-4m.gguf"), "");
   EXPECT_EQ(quant_of("Q4_K_M-distilled-Q8_0.gguf"), "Q8_0");
 }
@@ -66,7 +66,7 @@ TEST(GgufChoice, AQuantIsFoundInAnyCase) {
   EXPECT_EQ(chosen(paths, "Q2_K_XL"), "M-UD-Q2_K_XL.gguf");
   EXPECT_EQ(chosen(paths, "Other-Name"), "other-name.gguf");
   EXPECT_EQ(chosen(paths, "Q6_K"), "a/b has no Q6_K; it has Q4_K_M, Q8_0, UD-Q2_K_XL, other-name");
-  // Not a part of a name: Q4_K is not Q4_K_M.
+  // A prefix does not match: Q4_K is not Q4_K_M.
   EXPECT_THAT(chosen(paths, "Q4_K"), HasSubstr("has no Q4_K;"));
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr long kRedirectsMax = 8;
 constexpr long kConnectSecondsMax = 20;
-// A connection that gives less than this for so long is given up, and another tried.
+// A connection slower than this for so long is given up, and another one is tried.
 constexpr long kSlowestBytesPerSecond = 100;
 constexpr long kSlowSecondsMax = 30;
 
@@ -92,7 +92,7 @@ struct HttpConnection::Transfer {
     const auto& transfer = *static_cast<const Transfer*>(self);
     return transfer.is_stopped != nullptr && transfer.is_stopped->load() ? 1 : 0;
   }
-  // A callback of C: nothing may be thrown through it.
+  // A C callback: no exception may pass through it.
   static std::size_t take(char* data, std::size_t size, std::size_t n, void* self) noexcept {
     auto& transfer = *static_cast<Transfer*>(self);
     const std::size_t n_bytes = size * n;
@@ -115,7 +115,7 @@ HttpConnection::~HttpConnection() { curl_easy_cleanup(handle_); }
 HttpAnswer HttpConnection::get(const HttpRequest& request, const Taker& taker,
                                const std::atomic<bool>* is_stopped) {
   CURL* curl = handle_;
-  curl_easy_reset(curl);  // connections stay
+  curl_easy_reset(curl);  // connections are kept
   Transfer transfer{.curl = curl, .taker = taker, .is_stopped = is_stopped, .answer = {}};
   std::array<char, CURL_ERROR_SIZE> reason{};
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
@@ -135,7 +135,7 @@ HttpAnswer HttpConnection::get(const HttpRequest& request, const Taker& taker,
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR,
                    request.url.starts_with("https://") ? "https" : "http,https");
-  // The token as libcurl's own credential: it gives that to no other host, port or protocol.
+  // The token is libcurl's own credential, which is sent to no other host, port or protocol.
   if (!request.token.empty()) {
     curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
     curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, request.token.c_str());
@@ -166,8 +166,8 @@ std::string escape_path(std::string_view path) {
 }
 
 std::string escape_query(std::string_view value) {
-  if (value.empty()) return "";  // a length of 0 would ask libcurl to look for the end
-  // The handle is not used since libcurl 7.82.
+  if (value.empty()) return "";  // for length 0, libcurl would call strlen()
+  // libcurl has ignored the handle since 7.82.
   const std::unique_ptr<char, FreeText> escaped(
       curl_easy_escape(nullptr, value.data(), static_cast<int>(value.size())));
   if (!escaped) throw std::bad_alloc();

@@ -8,7 +8,7 @@
 namespace slipstream::hub {
 namespace {
 
-// A server that wants us to wait longer is told to the user instead.
+// If a server asks for a longer wait, the user is told instead.
 constexpr std::chrono::seconds kWaitMax(600);
 
 Error access_error(const HttpAnswer& answer, const Subject& subject) {
@@ -45,7 +45,8 @@ bool skip(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// "bytes 5-9/10" begins with the byte that was asked for, ends within, and is of the right file.
+// Whether a text such as "bytes 5-9/10" begins with the requested byte, ends within the range, and
+// has the right file size.
 bool is_right_range(std::string_view text, const HttpRequest::Range& asked, std::uint64_t n_bytes) {
   if (!skip(text, "bytes ")) return false;
   const std::optional<std::uint64_t> first = read_number(text);
@@ -109,7 +110,7 @@ std::optional<Error> check_range(const HttpAnswer& answer, const HttpRequest::Ra
                              "proxy in between may be broken",
                              host, answer.content_range, asked.begin, asked.end - 1, n_bytes)};
   }
-  // Without ranges the whole file is right only where all of it was wanted.
+  // Without ranges, the whole file is right only if all of it was requested.
   const bool is_whole = asked.begin == 0 && asked.end == n_bytes;
   if (is_whole && answer.content_bytes.value_or(n_bytes) == n_bytes) return std::nullopt;
   return Error{Code::kCorrupt, format_text("{} sends the whole file when asked for bytes {}-{} of "

@@ -1,8 +1,8 @@
 // What an answer of the hub means: good, worth another try, or an error that says what to do.
 //
 // Threads: immutable.
-// Errors:  kPermission (401, 403), kNotFound (404), kOverloaded (429, 5xx, no connection, when
-//          tries are used up), kCorrupt (bytes that were not asked for), kIo (the rest).
+// Errors:  kPermission (401, 403), kNotFound (404), kOverloaded (429, 5xx, no connection, once the
+//          retries are used up), kCorrupt (bytes that were not asked for), kIo (the rest).
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@
 namespace slipstream::hub {
 
 struct Verdict {
-  std::optional<Error> error;  // none: the answer is good
+  std::optional<Error> error;  // nullopt if the answer is good
   bool is_worth_retrying = false;
-  std::chrono::milliseconds wait_min{0};  // that the server asks for
+  std::chrono::milliseconds wait_min{0};  // requested by the server
 };
 
-// Of which model, for the messages; and where a person reads about it.
+// The model for the messages, and the page where a person can read about it.
 struct Subject {
   std::string repo_id;
   std::string page;  // https://huggingface.co/org/repo
@@ -30,12 +30,12 @@ struct Subject {
 };
 [[nodiscard]] Verdict judge(const HttpAnswer& answer, const Subject& subject);
 
-// Nothing if these are bytes of the range that was asked for, out of a file of n_bytes.
+// nullopt if these are bytes of the requested range, from a file of n_bytes.
 [[nodiscard]] std::optional<Error> check_range(const HttpAnswer& answer,
                                                const HttpRequest::Range& asked,
                                                std::uint64_t n_bytes);
 
-// How long to wait before try number 1, 2, ...: half a second, doubled each time, at most 30 s.
+// The wait before retry 1, 2, ...: half a second, doubled each time, at most 30 s.
 [[nodiscard]] std::chrono::milliseconds backoff(int n_failures);
 
 }  // namespace slipstream::hub

@@ -56,7 +56,7 @@ TEST(HttpVerdict, AddressesAreShownWithoutTheirSignature) {
 
 TEST(HttpVerdict, OnlyTheBytesAskedForAreTaken) {
   EXPECT_FALSE(check(206, "bytes 100-199/1000"));
-  EXPECT_FALSE(check(206, "bytes 100-150/1000"));  // less is no lie
+  EXPECT_FALSE(check(206, "bytes 100-150/1000"));  // fewer bytes are allowed
   for (const char* wrong :
        {"bytes 0-99/1000", "bytes 100-200/1000", "bytes 100-199/999", "bytes 100-99/1000",
         "bytes 100-199/*", "bytes */1000", "100-199/1000", "", "bytes 100-199/1000 "}) {

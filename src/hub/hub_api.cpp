@@ -11,7 +11,7 @@
 namespace slipstream::hub {
 namespace {
 
-// What the hub says of one repository; one of 10,000 files takes 3 MB.
+// For what the hub says about one repository. One with 10,000 files takes 3 MB.
 constexpr std::size_t kAnswerBytesMax = std::size_t{64} << 20;
 
 }  // namespace
@@ -71,7 +71,8 @@ Result<std::string> HubApi::get(const std::string& path, const Subject& subject)
     }
     Verdict verdict = judge(answer, subject);
     if (!verdict.error) return body;
-    // Who is offline wants to know now; a name that is known once may be unreachable for a while.
+    // An offline user should be told at once. (Downloads are retried: a host that was reached
+    // before may be unreachable for a while.)
     const bool is_worth_it = verdict.is_worth_retrying && !answer.is_unreachable;
     if (!is_worth_it || n_failures > n_retries_) return std::unexpected(std::move(*verdict.error));
     pause(std::max(backoff(n_failures), verdict.wait_min));

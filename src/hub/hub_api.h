@@ -1,12 +1,12 @@
-// HubApi: questions to the hub that are answered with JSON: what a repository holds, and which
+// HubApi: requests to the hub that are answered with JSON: what a repository holds, and which
 // repositories there are.
 //
-// Answers are the hub's word: listing.h and search_results.h check what becomes of them. A question
-// that fails for a while is asked again.
+// Answers are not trusted: listing.h and search_results.h check them. A request that fails
+// temporarily is repeated.
 //
 // Threads: thread-compatible.
-// Errors:  as of http_verdict.h; kCorrupt for an answer that is not JSON; kCancelled;
-//          kInvalidArgument where HF_HUB_OFFLINE forbids to ask.
+// Errors:  those of http_verdict.h; kCorrupt for an answer that is not JSON; kCancelled;
+//          kInvalidArgument if HF_HUB_OFFLINE forbids requests.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ class HubApi {
   HubApi(const Settings& settings, int n_retries, std::stop_token stop);
 
   [[nodiscard]] Result<RepoListing> list(const ModelName& model);
-  // Repositories with models in GGUF, those that are downloaded most first.
+  // Repositories with models in GGUF, the most downloaded first.
   [[nodiscard]] Result<std::vector<SearchResult>> search(std::string_view text, int n_max);
 
  private:
@@ -45,7 +45,7 @@ class HubApi {
   HttpConnection connection_;
 };
 
-// The page of a model and who asks, for messages.
+// The page of a model and whether there is a token, for messages.
 [[nodiscard]] Subject subject_of(const Settings& settings, const ModelName& model);
 
 }  // namespace slipstream::hub

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Entries of a directory, by name; none if it cannot be read.
+// The entries of a directory, sorted by name; empty if it cannot be read.
 std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   std::vector<fs::directory_entry> entries;
   std::error_code error;
@@ -29,7 +29,7 @@ std::vector<std::string> files_within(const fs::path& folder) {
   std::error_code error;
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
-    std::error_code file_error;  // a link whose blob is gone is no file
+    std::error_code file_error;  // a link whose blob is gone is not a file
     if (it->is_regular_file(file_error)) {
       paths.push_back(it->path().lexically_relative(folder).generic_string());
     }
@@ -59,7 +59,7 @@ InstalledModel describe(const ModelName& repo, const Snapshot& snapshot, const V
   return model;
 }
 
-// Those of one repository, each stem once.
+// The models of one repository, each stem once.
 std::vector<InstalledModel> models_of(const fs::path& cache, const ModelName& repo) {
   std::vector<InstalledModel> models;
   std::set<std::string> seen;
@@ -121,7 +121,7 @@ Result<InstalledModel> find_installed(const fs::path& cache, const ModelName& na
   std::vector<std::size_t> owners;
   for (std::size_t i = 0; i < models.size(); ++i) {
     for (const fs::path& file : models[i].files) {
-      // Within its snapshot, whichever that is.
+      // The path within its snapshot, whichever that is.
       const fs::path folder = RepoCache(cache, name).snapshots() / models[i].commit;
       paths.push_back(file.lexically_relative(folder).generic_string());
       owners.push_back(i);

@@ -1,10 +1,10 @@
-// What models the cache holds, whoever downloaded them.
+// The models in the cache, whoever downloaded them.
 //
-// A model is installed when a snapshot of its repository has links to all its parts and their blobs
-// are there. Of several snapshots with the same file the one of refs/main counts, then the newest.
+// A model is installed if a snapshot of its repository has links to all its parts and their blobs
+// exist. If several snapshots have the same file, that of refs/main counts, then the newest.
 //
 // Threads: thread-safe; the file system is the state.
-// Errors:  kNotFound with what to do; as of the system calls where the cache cannot be read. A
+// Errors:  kNotFound with what to do; those of the system calls if the cache cannot be read. A
 //          cache that does not exist is empty.
 #pragma once
 
@@ -24,21 +24,21 @@ namespace slipstream::hub {
 struct InstalledModel {
   ModelName name;  // its quant is set
   std::string commit;
-  std::vector<std::filesystem::path> files;  // in the snapshot; of several parts the first first
+  std::vector<std::filesystem::path> files;  // in the snapshot, in the order of the parts
   std::uint64_t n_bytes = 0;
-  // When a blob of it was last read, as far as the file system keeps that.
+  // When a blob of it was last read, if the file system records that.
   std::chrono::sys_seconds last_used;
 };
 
-// By name.
+// Sorted by name.
 [[nodiscard]] Result<std::vector<InstalledModel>> list_installed(
     const std::filesystem::path& cache);
 
-// name.quant empty: as pull() would choose, of those that are installed.
+// If name.quant is empty, chooses among the installed models as pull() would.
 [[nodiscard]] Result<InstalledModel> find_installed(const std::filesystem::path& cache,
                                                     const ModelName& name);
 
-// A snapshot's files that can be read, as paths within it; of all snapshots, refs/main first.
+// The readable files of a snapshot, as paths within it. Of all snapshots, refs/main comes first.
 struct Snapshot {
   std::string commit;
   std::filesystem::path folder;
@@ -46,7 +46,7 @@ struct Snapshot {
 };
 [[nodiscard]] std::vector<Snapshot> read_snapshots(const RepoCache& cache);
 
-// Downloads of ours that have not ended yet.
+// Slipstream's downloads that have not ended yet.
 struct Leftovers {
   std::vector<std::filesystem::path> files;
   std::uint64_t n_bytes = 0;  // that they take on the disk

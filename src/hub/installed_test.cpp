@@ -64,7 +64,7 @@ TEST_F(Installed, IsFoundByQuantFromTheSnapshotOfMain) {
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->commit, TestCache::commit('2'));
   EXPECT_EQ(found->files.at(0), repo_.snapshot(TestCache::commit('2'), "M-Q8_0.gguf"));
-  // Without a quant: the only one there is.
+  // Without a quant, the only model is found.
   EXPECT_EQ(find_installed(cache_.path(), name_)->name.text(), "a/b:Q8_0");
 }
 
@@ -90,7 +90,7 @@ TEST_F(Installed, RemovalTakesTheBlobsThatNobodyElseNeeds) {
   EXPECT_THAT(names(), ElementsAre("a/b:Q4_0"));
   remove("a/b");
   EXPECT_FALSE(has_blob('b'));
-  EXPECT_TRUE(has_blob('c'));  // not ours to remove
+  EXPECT_TRUE(has_blob('c'));  // belongs to another program
   EXPECT_EQ(plan_removal(cache_.path(), name_).error().code, Code::kNotFound);
 }
 

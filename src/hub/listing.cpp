@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 50;
-constexpr std::size_t kPathPartBytesMax = 255;  // of Linux
+constexpr std::size_t kPathPartBytesMax = 255;  // the limit of Linux
 constexpr std::size_t kPathBytesMax = 1024;
 
 std::string text_of(const Json& object, const char* key) {
@@ -19,7 +19,7 @@ std::string text_of(const Json& object, const char* key) {
   return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
 }
 
-// Quoted and cut: it may hold anything.
+// Quotes and cuts the text, because it may contain anything.
 std::string shown(std::string_view text) {
   return Json(text.substr(0, 100)).dump(-1, ' ', true, Json::error_handler_t::replace);
 }

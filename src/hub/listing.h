@@ -1,7 +1,7 @@
-// RepoListing: what the hub says a repository holds, out of the answer of
-// GET /api/models/{org}/{repo}/revision/{revision}?blobs=true.
+// RepoListing: what a repository holds according to the hub's answer to GET
+// /api/models/{org}/{repo}/revision/{revision}?blobs=true.
 //
-// Nothing in it is trusted: paths that could leave a directory, invalid hashes and commits, and
+// Nothing in it is trusted. Paths that could leave a directory, invalid hashes and commits, and
 // impossible sizes make the whole listing kCorrupt, because each would become a name on this disk.
 //
 // Threads: immutable. Errors: kCorrupt.
@@ -16,13 +16,13 @@
 
 namespace slipstream::hub {
 
-// How the content of a file is checked, and its name among the blobs of the cache.
+// Verifies the content of a file, and is its name among the blobs of the cache.
 struct ContentHash {
-  // Large files have a SHA-256; those that are kept in git itself the SHA-1 that git gives a blob,
-  // which is of "blob SIZE\0" and the content.
+  // Large files have a SHA-256. Files kept in git itself have git's SHA-1 of a blob, which covers
+  // "blob SIZE\0" and the content.
   enum class Kind { kSha256, kGitBlob };
   Kind kind = Kind::kSha256;
-  std::string hex;  // lower case; empty: the hub does not say
+  std::string hex;  // lower case; empty if the hub does not say
   bool operator==(const ContentHash&) const = default;
 };
 
@@ -41,7 +41,7 @@ struct RepoListing {
 
 // No absolute path, no "." or "..", no control characters or backslash, no part that is too long.
 [[nodiscard]] bool is_safe_path(std::string_view path);
-// A commit or a hash: 40 or 64 digits of lower-case hexadecimal.
+// A commit or a hash: 40 or 64 lower-case hexadecimal digits.
 [[nodiscard]] bool is_hex_name(std::string_view text);
 
 }  // namespace slipstream::hub

@@ -55,7 +55,7 @@ TEST(Listing, WhatIsNoListingIsSaid) {
   EXPECT_FALSE(parse_listing(R"({"sha": "../../x", "siblings": []})"));
   EXPECT_FALSE(parse_listing(R"({"siblings": []})"));
   EXPECT_FALSE(parse_listing(listing_with("3")));
-  // A hash is a file name, too.
+  // A hash is a file name too.
   EXPECT_FALSE(
       parse_listing(listing_with(R"({"rfilename": "a.gguf", "lfs": {"sha256": "../../../x"}})")));
   EXPECT_FALSE(parse_listing(listing_with(R"({"rfilename": "a", "size": 18446744073709551615})")));

@@ -7,7 +7,7 @@
 namespace slipstream::hub {
 namespace {
 
-constexpr std::size_t kNamePartBytesMax = 96;  // the hub's own
+constexpr std::size_t kNamePartBytesMax = 96;  // the hub's own limit
 constexpr std::size_t kQuantBytesMax = 200;
 
 bool is_name_character(char c) {

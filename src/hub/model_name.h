@@ -1,6 +1,6 @@
-// ModelName: what a user calls a model of the hub, "org/repo" or "org/repo:quant".
+// ModelName: a user's name for a model of the hub, "org/repo" or "org/repo:quant".
 //
-// Both parts become names of directories, so that only the hub's own alphabet is taken: letters,
+// Both parts become names of directories, so only the hub's own alphabet is accepted: letters,
 // digits, '-', '_' and '.', no leading or trailing '.' or '-', no "--" and no "..".
 //
 // Threads: immutable. Errors: kInvalidArgument, with what a name looks like.
@@ -16,10 +16,10 @@ namespace slipstream::hub {
 struct ModelName {
   std::string org;
   std::string repo;
-  std::string quant;  // "Q4_K_M", or the name of a file without .gguf; empty: not said
+  std::string quant;  // "Q4_K_M", or a file's name without .gguf; empty: not given
 
   [[nodiscard]] std::string repo_id() const { return org + "/" + repo; }
-  // As it was written: org/repo[:quant].
+  // As the user wrote it: org/repo[:quant].
   [[nodiscard]] std::string text() const {
     return quant.empty() ? repo_id() : repo_id() + ":" + quant;
   }
@@ -27,7 +27,7 @@ struct ModelName {
 
 [[nodiscard]] Result<ModelName> parse_model_name(std::string_view text);
 
-// Letters of ASCII in upper case: quants are compared so.
+// ASCII letters in upper case, the form in which quants are compared.
 [[nodiscard]] std::string upper_case(std::string_view text);
 
 }  // namespace slipstream::hub

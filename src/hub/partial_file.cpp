@@ -71,7 +71,7 @@ Result<PartialFile> PartialFile::open(const std::filesystem::path& data,
   return file;
 }
 
-// Whether nothing of it can be used.
+// Returns whether the data are new, so that no mark is valid.
 Result<bool> PartialFile::open_data() {
   Result<UniqueFd> fd = open_file(data_path_.string(), O_RDWR | O_CREAT);
   if (!fd) return std::unexpected(std::move(fd.error()));
@@ -81,11 +81,11 @@ Result<bool> PartialFile::open_data() {
     return fail_errno(errno, format_text("cannot access {}", data_path_.string()));
   }
   if (static_cast<std::uint64_t>(status.st_size) == n_bytes_) return false;
-  // The map first: a crash in between must not leave marks for data that are gone.
+  // The map is removed first: a crash in between must not leave marks for data that are gone.
   ::unlink(map_path_.c_str());
   const auto n_bytes = static_cast<off_t>(n_bytes_);
   const bool is_sized = ::ftruncate(data_.get(), 0) == 0 && ::ftruncate(data_.get(), n_bytes) == 0;
-  // Blocks that cannot be reserved beforehand are taken as they are written.
+  // If blocks cannot be reserved, they are allocated as they are written.
   const bool is_reserved = is_sized && (::fallocate(data_.get(), 0, 0, n_bytes) == 0 ||
                                         errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR);
   if (!is_reserved) {
@@ -117,7 +117,7 @@ Result<void> PartialFile::open_map(bool is_data_fresh) {
       !written) {
     return written;
   }
-  // Last, so that a map with a header has all its marks.
+  // The header is written last, so that a map with a header has all its marks.
   return write_at(map_, 0, std::as_bytes(std::span(header)), map_path_);
 }
 

@@ -1,16 +1,15 @@
-// PartialFile: a download on disk, and which chunks of it are there.
-//
-// Two files: the data, of full size from the start (and with its blocks reserved, where the file
-// system can), and a map that survives a crash at any moment:
+// PartialFile: a download on disk, and which of its chunks are complete. It has two files: the
+// data, with its full size from the start (and its blocks reserved if the file system can), and a
+// map that survives a crash at any moment:
 //
 //   "slipstream chunks 1 N_BYTES CHUNK_BYTES" and spaces up to 63 bytes, '\n'; then one byte for
 //   each chunk: '1' once its data are safe on disk, else '0'
 //
-// A mark is one byte, so that it is there or not; data are flushed before it. A lost mark costs a
-// chunk; a map that does not fit the data is begun anew.
+// A mark is one byte, so it is written or not. Data are flushed before their mark. A lost mark
+// costs one chunk. A map that does not match the data is started anew.
 //
 // Threads: write() and finish_chunk() from any number; the rest while nobody writes.
-// Errors:  as of the system calls; kIo with advice where the disk is full.
+// Errors:  those of the system calls; kIo with advice if the disk is full.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +23,12 @@
 
 namespace slipstream::hub {
 
-// A 256th of the file, in powers of two from 256 KiB to 8 MiB: what one connection may lose.
+// A 256th of the file, as a power of two from 256 KiB to 8 MiB: what one connection may lose.
 [[nodiscard]] std::uint64_t chunk_bytes_for(std::uint64_t n_bytes);
 
 class PartialFile {
  public:
-  // Goes on with what is there, if it is of the same size and chunks. n_bytes > 0.
+  // Continues an existing download if its size and chunks are the same. REQUIRES: n_bytes > 0.
   [[nodiscard]] static Result<PartialFile> open(const std::filesystem::path& data,
                                                 const std::filesystem::path& map,
                                                 std::uint64_t n_bytes);
@@ -47,10 +46,10 @@ class PartialFile {
   [[nodiscard]] std::uint64_t done_bytes() const;
 
   [[nodiscard]] Result<void> write(std::uint64_t offset, std::span<const std::byte> bytes) const;
-  // All its bytes have been written.
+  // REQUIRES: all bytes of the chunk have been written.
   [[nodiscard]] Result<void> finish_chunk(std::size_t chunk_idx);
 
-  // Makes it the whole file `path`, at once.
+  // Atomically makes the data the complete file `path`.
   [[nodiscard]] Result<void> publish(const std::filesystem::path& path) const;
   // Removes both files.
   void remove() const;
@@ -66,10 +65,10 @@ class PartialFile {
   UniqueFd map_;
   std::uint64_t n_bytes_ = 0;
   std::uint64_t chunk_bytes_ = 0;
-  std::vector<char> marks_;  // each belongs to who downloads that chunk
+  std::vector<char> marks_;  // each belongs to the thread that downloads that chunk
 };
 
-// What of it the disk holds already, for those who ask for space.
+// How much of the file is already allocated on disk, for checks of free space.
 [[nodiscard]] std::uint64_t allocated_bytes(const std::filesystem::path& data);
 
 }  // namespace slipstream::hub

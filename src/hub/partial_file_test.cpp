@@ -68,7 +68,7 @@ TEST_F(Partial, AMapThatDoesNotFitIsBegunAnew) {
   std::filesystem::remove(data_);  // marks without data
   EXPECT_EQ(open().done_bytes(), 0U);
   with_a_chunk();
-  std::filesystem::resize_file(map_, 65);  // a crash while it was made
+  std::filesystem::resize_file(map_, 65);  // a crash while the map was made
   EXPECT_EQ(open().done_bytes(), 0U);
   with_a_chunk();
   TestCache::write(map_, "");
@@ -77,7 +77,7 @@ TEST_F(Partial, AMapThatDoesNotFitIsBegunAnew) {
   EXPECT_EQ(open().done_bytes(), kChunk);
 }
 
-// More than any file system here holds in one file, or has free.
+// More than any file system here can hold in one file, or has free.
 TEST_F(Partial, WhatNoDiskHoldsLeavesNothingBehind) {
   const Result<PartialFile> file = PartialFile::open(data_, map_, std::uint64_t{1} << 49);
   ASSERT_FALSE(file);
@@ -87,7 +87,7 @@ TEST_F(Partial, WhatNoDiskHoldsLeavesNothingBehind) {
   EXPECT_FALSE(std::filesystem::exists(map_));
 }
 
-// What sha256sum and git hash-object say of "hello\n".
+// The hashes that sha256sum and git hash-object give for "hello\n".
 TEST_F(Partial, HashesAreThoseOfTheHub) {
   TestCache::write(data_, "hello\n");
   EXPECT_EQ(hash_file(data_, ContentHash::Kind::kSha256).value(),

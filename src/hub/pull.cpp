@@ -18,7 +18,7 @@
 namespace slipstream::hub {
 namespace {
 
-// How soon a file is taken up whose download by somebody else has ended.
+// How often to check whether another process has ended its download of a file.
 constexpr std::chrono::milliseconds kLockPause{100};
 
 bool is_whole(const RepoCache& cache, const RemoteFile& file) {
@@ -26,7 +26,7 @@ bool is_whole(const RepoCache& cache, const RemoteFile& file) {
   return std::filesystem::file_size(cache.blob(file.hash), error) == file.n_bytes && !error;
 }
 
-// A pull of one model, on its way.
+// The pull of one model.
 class Pull {
  public:
   Pull(const Settings& settings, const PullOptions& options)
@@ -129,7 +129,7 @@ class Pull {
       lock = FileLock::try_lock(lock_path);
       if (!lock) return std::unexpected(lock.error());
     }
-    if (is_whole(cache_, file)) return {};  // the other one has done it
+    if (is_whole(cache_, file)) return {};  // the other process has downloaded it
     Result<PartialFile> partial =
         PartialFile::open(cache_.incomplete(file.hash), cache_.chunks(file.hash), file.n_bytes);
     if (!partial) return std::unexpected(partial.error());
@@ -190,8 +190,8 @@ class Pull {
   const PullOptions& options_;
   const RepoCache cache_;
   const Subject subject_;
-  std::uint64_t n_bytes_ = 0;   // of all files
-  std::uint64_t n_before_ = 0;  // of those that are done
+  std::uint64_t n_bytes_ = 0;   // total of all files
+  std::uint64_t n_before_ = 0;  // total of the completed files
   std::uint64_t n_fetched_ = 0;
 };
 

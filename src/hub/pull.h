@@ -1,13 +1,14 @@
-// pull(): a model of the hub becomes files of the cache, whole and verified, or nothing.
+// pull(): downloads a model from the hub into the cache, complete and verified, or not at all.
 //
-// Asks the hub what there is, chooses the files (gguf_choice.h), and for each one that the cache
-// lacks: waits for whoever downloads it already, fetches what is missing, compares its hash, and
-// only then gives it its name. After a kill at any moment the next pull resumes.
+// It asks the hub for the files and chooses among them (gguf_choice.h). For each file that the
+// cache lacks, it waits for any other process that already downloads it, fetches what is
+// missing, checks the hash, and only then gives the file its name. After a kill at any moment
+// the next pull resumes.
 //
 // Threads: call from one thread; callbacks come on it.
-// Errors:  as of http_verdict.h; kNotFound for a quant that is not there; kIo with advice where the
-//          disk does not suffice; kCorrupt for a hash that is not the hub's, or a listing without
-//          one; kCancelled.
+// Errors:  those of http_verdict.h; kNotFound for a quant that does not exist; kIo with advice
+//          if the disk is too small; kCorrupt for a hash that is not the hub's, or a listing
+//          without one; kCancelled.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ struct PullProgress {
   enum class Stage { kDownload, kVerify };
   Stage stage;
   std::string_view file;
-  std::uint64_t done_bytes;  // of all files of the model together; of kVerify: of this file
+  std::uint64_t done_bytes;  // of all files of the model; for kVerify, of this file
   std::uint64_t n_bytes;
 };
 
@@ -36,15 +37,15 @@ struct PullOptions {
   ModelName model;
   DownloadOptions download;
   std::function<void(const PullProgress&)> on_progress;
-  // A sentence for the user: what was chosen, whom we wait for.
+  // A sentence for the user: what was chosen, what the pull waits for.
   std::function<void(const std::string&)> on_remark;
 };
 
 struct Pulled {
   std::string name;                          // org/repo:quant
-  std::vector<std::filesystem::path> files;  // in the snapshot; of several parts the first first
+  std::vector<std::filesystem::path> files;  // in the snapshot, in the order of the parts
   std::uint64_t n_bytes = 0;
-  std::uint64_t n_fetched_bytes = 0;  // 0: all was there
+  std::uint64_t n_fetched_bytes = 0;  // 0: everything was there
 };
 
 [[nodiscard]] Result<Pulled> pull(const Settings& settings, const PullOptions& options);

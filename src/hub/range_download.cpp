@@ -12,7 +12,7 @@
 namespace slipstream::hub {
 namespace {
 
-// Chunks that are asked for at once: 64 MiB of a large file.
+// The chunks that are requested at once: 64 MiB of a large file.
 constexpr std::size_t kRunChunksMax = 8;
 
 class Download {
@@ -49,8 +49,8 @@ class Download {
  private:
   using Run = HttpRequest::Range;
 
-  // The next missing chunks that lie side by side; fewer when little is left, so that all
-  // connections have some.
+  // The next adjacent missing chunks. When few are left, the run is shorter, so that all
+  // connections get some.
   std::optional<Run> take_run() {
     const std::scoped_lock lock(mutex_);
     if (missing_.empty() || error_) return std::nullopt;
@@ -95,7 +95,7 @@ class Download {
       const Verdict verdict = judge(answer, subject_);
       if (run.begin > begun_at) {
         n_failures = 0;
-        if (!verdict.error) continue;  // a server may send less than asked
+        if (!verdict.error) continue;  // a server may send less than requested
       }
       const bool is_final = verdict.error && !verdict.is_worth_retrying;
       if (is_final || ++n_failures > options_.n_retries) {
@@ -107,7 +107,7 @@ class Download {
     return {};
   }
 
-  // Bytes of the run as they come; moves its beginning behind them.
+  // Writes bytes of the run as they arrive and advances its beginning.
   std::optional<Error> take(const HttpAnswer& head, const Run& asked,
                             std::span<const std::byte> bytes, Run& run) {
     if (std::optional<Error> wrong = check_range(head, asked, file_.n_bytes())) return wrong;
@@ -148,7 +148,7 @@ class Download {
   PartialFile& file_;
   const DownloadOptions options_;
 
-  std::mutex mutex_;  // missing_, n_running_, error_
+  std::mutex mutex_;  // guards missing_, n_running_, error_
   std::condition_variable news_;
   std::deque<std::size_t> missing_;
   std::size_t n_running_ = 0;

@@ -1,12 +1,12 @@
-// Fetches what is missing of a file, over several connections at once.
+// Fetches the missing parts of a file over several connections at once.
 //
-// A connection takes a run of missing chunks at a time and asks for it as one range, so that there
-// are few requests; each chunk is marked as it is complete. A transfer that breaks off is taken up
-// again at the byte where it stopped. The first error that no other try mends ends all connections;
-// what is complete stays on disk.
+// A connection takes a run of missing chunks at a time and requests it as one range, so that there
+// are few requests. Each chunk is marked when it is complete. A transfer that breaks off resumes at
+// the byte where it stopped. The first error that cannot be retried ends all connections. Complete
+// chunks stay on disk.
 //
 // Threads: call from one thread; on_progress is called on it.
-// Errors:  as of http_verdict.h and partial_file.h; kCancelled.
+// Errors:  those of http_verdict.h and partial_file.h; kCancelled.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ namespace slipstream::hub {
 
 struct DownloadOptions {
   int n_connections = 4;
-  // That may fail one after the other, without a byte in between, before a connection gives up.
+  // How many tries may fail in a row, without a byte in between, before a connection gives up.
   int n_retries = 5;
-  // Ends it within a second; what is complete stays on disk.
+  // Ends the download within a second. Complete chunks stay on disk.
   std::stop_token stop = {};
 };
 
-// What kCancelled says.
+// The error for kCancelled.
 [[nodiscard]] Error stopped_download();
 
 [[nodiscard]] Result<void> download_ranges(

@@ -18,14 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The blob behind a link; the file itself where a cache has no links.
+// The blob behind a link, or the file itself if a cache has no links.
 fs::path blob_of(const fs::path& file) {
   std::error_code error;
   const fs::path blob = fs::canonical(file, error);
   return error ? file : blob;
 }
 
-// Paths of the snapshot that belong to the models meant, whole or not.
+// The paths of the snapshot that belong to the named models, complete or not.
 std::set<std::string> paths_meant(const Snapshot& snapshot, const ModelName& name,
                                   std::set<std::string>& names) {
   const std::vector<Variant> variants = find_variants(snapshot.paths);
@@ -42,7 +42,7 @@ std::set<std::string> paths_meant(const Snapshot& snapshot, const ModelName& nam
   return meant;
 }
 
-// Nobody downloads into the blob while this is held.
+// While this lock is held, nobody downloads into the blob.
 Result<FileLock> lock_blob(const RepoCache& cache, const fs::path& blob) {
   const std::string file = blob.filename().string();
   const fs::path path = cache.lock(file.substr(0, file.find('.')));
@@ -62,7 +62,7 @@ Result<void> remove_file(const fs::path& path) {
   return fail_errno(errno, format_text("cannot remove {}", path.string()));
 }
 
-// Directories that nothing is left in, from the inside out.
+// Removes empty directories, the innermost first.
 void remove_empty_folders(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> folders{folder};
@@ -71,7 +71,7 @@ void remove_empty_folders(const fs::path& folder) {
     if (it->is_directory(error) && !it->is_symlink(error)) folders.push_back(it->path());
   }
   std::ranges::sort(folders, std::ranges::greater());
-  for (const fs::path& path : folders) ::rmdir(path.c_str());  // refuses those that hold something
+  for (const fs::path& path : folders) ::rmdir(path.c_str());  // fails for those that are not empty
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ Result<void> carry_out(const RemovalPlan& plan, const fs::path& cache_path, cons
     if (!lock) return std::unexpected(std::move(lock.error()));
     locks.push_back(std::move(*lock));
   }
-  // Links first: a link without its blob would be worse than a blob without a link.
+  // Links are removed first: a link without its blob would be worse than a blob without a link.
   for (const std::vector<fs::path>* paths : {&plan.links, &plan.blobs}) {
     for (const fs::path& path : *paths) {
       if (Result<void> removed = remove_file(path); !removed) return removed;

@@ -1,12 +1,12 @@
 // Removes installed models: their links in every snapshot, and the blobs that no other link needs.
 //
-// First a plan, for the user to agree to, then the deed. What other programs keep in the same
-// repository (a README, another quant) stays. Without a quant all models of the repository go, and
-// downloads of ours that were broken off.
+// A plan is made first, for the user to confirm, and then carried out. What other programs keep in
+// the same repository (a README, another quant) stays. Without a quant, all models of the
+// repository are removed, and also slipstream's interrupted downloads.
 //
 // Threads: thread-safe.
-// Errors:  kNotFound if there is nothing of that name; kOverloaded while it is being downloaded; as
-//          of the system calls.
+// Errors:  kNotFound if there is nothing of that name; kOverloaded while it is being downloaded;
+//          those of the system calls.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace slipstream::hub {
 struct RemovalPlan {
   std::vector<std::string> names;  // org/repo:quant
   std::vector<std::filesystem::path> links;
-  std::vector<std::filesystem::path> blobs;  // and what is left of downloads
+  std::vector<std::filesystem::path> blobs;  // and the remains of downloads
   std::uint64_t freed_bytes = 0;             // on the disk
 };
 

@@ -1,8 +1,8 @@
-// SearchResult: a repository that the hub found, out of the answer of GET /api/models?search=...
+// SearchResult: a repository that the hub found, from the answer to GET /api/models?search=...
 //
-// Everything in it is the server's word: a repository whose name is none of the hub's is left out.
+// Nothing in it is trusted: a repository whose name is not valid on the hub is left out.
 //
-// Threads: immutable. Errors: kCorrupt where the answer is no list.
+// Threads: immutable. Errors: kCorrupt if the answer is not a list.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ TEST(SearchResults, HaveNameAndDownloads) {
   EXPECT_EQ((*results)[1].n_downloads, 0U);
 }
 
-// Each would become part of an address, and perhaps of a path.
+// Each name would become part of an address, and perhaps of a path.
 TEST(SearchResults, LeaveOutWhatIsNoName) {
   const auto results = parse_search_results(
       R"([{"id": "../etc"}, {"id": "gpt2"}, {"id": 7}, 7, {"id": "org/x:Q8_0"}, {"id": "a/b"},

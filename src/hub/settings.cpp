@@ -10,7 +10,7 @@
 namespace slipstream::hub {
 namespace {
 
-// Set and not empty: huggingface_hub takes an empty variable for none, too.
+// The value if it is set and not empty. huggingface_hub also treats an empty variable as unset.
 std::optional<std::string> value_of(const Environment& environment, const char* name) {
   std::optional<std::string> value = environment(name);
   if (value && value->empty()) return std::nullopt;
@@ -44,7 +44,7 @@ Result<std::string> find_token(const Environment& environment, const std::filesy
     if (!text && text.error().code != Code::kNotFound) return std::unexpected(text.error());
     if (text) token = trimmed(*text);
   }
-  // It becomes part of a header. The token itself is not shown: errors end up in logs.
+  // The token becomes part of a header. It is not shown, because errors end up in logs.
   if (!std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7f; })) {
     return fail(Code::kInvalidArgument,
                 "the token (HF_TOKEN or its file) has characters that are not allowed in a token");

@@ -40,7 +40,7 @@ TEST(HubSettings, TheTokenIsTheVariablesOrTheFiles) {
   EXPECT_EQ(settings_with({{"HF_HOME", home.path()}})->token, "hf_file");
   EXPECT_EQ(settings_with({{"HF_HOME", home.path()}, {"HF_TOKEN", "hf_mine"}})->token, "hf_mine");
   EXPECT_EQ(settings_with({{"HF_TOKEN_PATH", home.path() / "token"}})->token, "hf_file");
-  // It is put into a header, and not shown.
+  // The token becomes part of a header, and is not shown.
   const Result<Settings> injected = settings_with({{"HF_TOKEN", "hf_a\r\nX: y"}});
   ASSERT_FALSE(injected);
   EXPECT_EQ(injected.error().message.find("hf_a"), std::string::npos);

@@ -1,4 +1,4 @@
-// For tests: a cache in a folder that goes when the test ends.
+// For tests: a cache in a folder that is removed when the test ends.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,14 +23,14 @@ class TestCache {
   TestCache& operator=(const TestCache&) = delete;
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  // A hash that is not one of the content: 64 times the digit.
+  // A hash that does not match any content: 64 times the digit.
   static ContentHash hash(char digit) {
     return {.kind = ContentHash::Kind::kSha256, .hex = std::string(64, digit)};
   }
   static std::string commit(char digit) { return std::string(40, digit); }
   static ModelName name(const char* text) { return parse_model_name(text).value(); }
 
-  // As a download leaves it.
+  // Leaves the files as a download would.
   void install(const ModelName& model, const std::string& commit, const std::string& file,
                char digit, std::size_t n_bytes = 8192) const {
     const RepoCache cache(path_, model);

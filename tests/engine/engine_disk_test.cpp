@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/prefixes/disk/disk_tier_test_support.h"
@@ -108,6 +109,27 @@ TEST(EngineOnHybrid, ContinuesFromASavedState) {
   // Another end: its beginning is no state that was saved.
   (void)engine.answer(prompt.substr(0, 400) + " and more", 4);
   EXPECT_GT(engine.runner().stats().n_prompt_tokens, n_computed + 50);
+}
+
+// libllama may fail after it has advanced a state, and a state does not go back.
+TEST(EngineOnHybrid, AStateThatAFailedBatchAdvancedIsNotUsedAgain) {
+  const std::string path = SLIPSTREAM_FIXTURES "/qwen35.gguf";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is made in the release build only";
+  const RunnerOptions options{.n_sequences_max = 2, .n_prefixes_max = 2};
+  const std::string prompt = haystack().substr(0, 800);
+  RunnerOnNeedles alone("f16", 2048, options, path);
+  const std::string expected = alone.answer(prompt, 24);
+  RunnerOnNeedles engine("f16", 2048, options, path);
+  bool has_failed = false;
+  engine.runner().set_fault([&](const llama_batch& batch) {
+    if (std::exchange(has_failed, true)) return 0;
+    EXPECT_EQ(llama_decode(engine.context(), batch), 0);
+    return -3;
+  });
+  const RequestId failed = engine.ask(prompt, 24);
+  engine.run();
+  EXPECT_EQ(engine.outcomes[failed].ending->reason, FinishReason::kFailed);
+  EXPECT_EQ(engine.answer(prompt, 24), expected);
 }
 
 TEST(EngineOnHybrid, ConversationsShareTheirSystemPrompt) {

@@ -85,6 +85,7 @@ class RunnerOnNeedles {
   }
 
   Runner& runner() { return runner_; }
+  llama_context* context() { return model_.context(); }
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
   std::map<RequestId, Outcome> outcomes;

@@ -10,6 +10,7 @@
 #include "server/api/chat_request.h"
 #include "server/api/completion_request.h"
 #include "server/api/embedding_request.h"
+#include "server/api/messages_request.h"
 #include "server/api/responses_request.h"
 #include "server/output/tool_set.h"
 #include "server/schema/schema_to_grammar.h"
@@ -64,12 +65,17 @@ int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   if (!body) return 0;
   check(slipstream::read_completion_request(*body));
   check(slipstream::read_embedding_request(*body));
+  // The last three take the body apart.
   Json copy = *body;
+  const ApiResult<slipstream::MessagesRequest> messages = slipstream::read_messages_request(copy);
+  check(messages);
+  if (messages) check_chat(messages->chat);
+  copy = *body;
   Past past;
-  const auto response = slipstream::read_responses_request(copy, past);  // takes it apart
+  const auto response = slipstream::read_responses_request(copy, past);
   check(response);
   if (response) check_chat(response->chat);
-  const ApiResult<ChatRequest> chat = slipstream::read_chat_request(*body);  // takes the body apart
+  const ApiResult<ChatRequest> chat = slipstream::read_chat_request(*body);
   check(chat);
   if (chat) check_chat(*chat);
   return 0;

@@ -17,9 +17,10 @@ namespace slipstream::calibrate {
 namespace {
 
 constexpr int kTrialsMax = 6;
-// What is left of the budget after a trial against which something else than its divergence speaks.
+// The share of the budget that remains after a trial failed for a reason other than its divergence.
 constexpr double kStepBack = 0.7;
-// Against a divergence that did not add up as expected: a little more than the difference.
+// If divergences did not add up as expected, the budget shrinks by a little more
+// than the difference.
 constexpr double kMargin = 0.95;
 constexpr const char* kFinestScheme = "turbo8";
 
@@ -128,7 +129,7 @@ class Calibration {
       const WidthChoice choice = choose_widths(evidence_.probe.groups,
                                                share * options_.budget - evidence_.probe.finest.kl);
       const std::string kv = scheme_of(choice.groups);
-      if (kv == last) {  // a smaller share of the budget led to the same
+      if (kv == last) {  // a smaller share of the budget gave the same scheme
         share *= kStepBack;
         continue;
       }
@@ -147,7 +148,7 @@ class Calibration {
     if (const auto done = try_task("divergence", divergence_weight(), trial); !done) {
       return std::unexpected(done.error());
     }
-    // Needles take several times as long, and cannot save what is past the budget.
+    // Needles take several times as long, and cannot rescue a scheme that exceeds the budget.
     if (trial.objection.empty() && f16_finds_needles()) {
       if (const auto done = try_task("needles", needle_weight(), trial); !done) {
         return std::unexpected(done.error());
@@ -176,8 +177,8 @@ class Calibration {
     return {};
   }
 
-  // 8 bits, unless even these are past the budget. A needle that is lost at a divergence far below
-  // what any other scheme has is a question that f16 itself answers by chance.
+  // Takes 8 bits, unless even these exceed the budget. If a needle is lost at a divergence far
+  // below that of any other scheme, f16 itself answers that question only by chance.
   Result<void> take_finest() {
     if (evidence_.trials.back().kv != kFinestScheme) {
       const Result<Trial> trial = try_scheme(kFinestScheme, evidence_.probe.finest.kl);
@@ -218,11 +219,11 @@ class Calibration {
                       options_.budget);
   }
 
-  // Parts are weighed by the tokens they take.
+  // Parts are weighted by the tokens they take.
   bench::OnProgress stage(std::string what, double weight) {
     const double from = std::exchange(done_, done_ + weight);
     return [this, what = std::move(what), from, weight](double part) {
-      // f16 and one trial are sure to come; another trial makes it more.
+      // f16 and one trial are certain; further trials add to this.
       const double all =
           std::max(done_, probe_weight() + 2 * (divergence_weight() + needle_weight()));
       on_stage_((from + part * weight) / all, what);

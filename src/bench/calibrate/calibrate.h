@@ -1,12 +1,13 @@
 // calibrate(): finds the smallest KV scheme that a model tolerates within a budget of divergence.
 //
-//   fit        codes for keys to the model's own keys (probe.h); all that follows uses them
+//   fit        codes for keys to the model's own keys (probe.h); all later steps use them
 //   probe      what fewer bits cost in each group of layers (probe.h)
 //   choose     the fewest bytes whose costs add up to the budget (width_choice.h)
-//   try        that scheme as a whole, as eval does: divergence at each depth, needles
-//   step back  to a part of the budget, and try again, until no objection is left
+//   try        that scheme as a whole, like eval: divergence at each depth, needles
+//   step back  to a part of the budget and try again, until there is no objection
 //
-// Threads: as of child.h. Errors: as of the probe, and of f16's arm (bench/quality/suite.h).
+// Threads: as child.h.
+// Errors:  those of the probe and of f16's arm (bench/quality/suite.h).
 #pragma once
 
 #include <array>
@@ -26,27 +27,27 @@ struct Options {
   std::string plugin = {};
   std::string text = {};         // a file; empty: plain_text()
   std::string scratch = {};      // a directory for log-probabilities
-  std::string key_profile = {};  // where what is fitted to keys goes
-  // Of trials; the probe takes the first. Empty: kDefaultDepths, as far as the model goes.
+  std::string key_profile = {};  // where the data fitted to keys is written
+  // For trials; the probe uses the first. Empty: kDefaultDepths that the model allows.
   std::vector<int> depths = {};
   int n_chunks = 2;
   int n_needle_texts = 1;
-  int n_layers_together = 0;  // 0: as many as make kGroupsMax groups
+  int n_layers_together = 0;  // 0: so that there are kGroupsMax groups
   int n_threads = 0;
-  double budget = 0;                            // of mean KL divergence
+  double budget = 0;                            // for the mean KL divergence
   std::vector<std::string> probe_command = {};  // runs answer_as_probe() in another process
-  std::vector<std::string> arm_command = {};    // runs quality::answer_as_arm() there
+  std::vector<std::string> arm_command = {};    // runs quality::answer_as_arm() in another process
 };
 
-// Where f16 is slow at depth, a deeper trial of it takes longer than all the rest.
+// If f16 is slow at depth, a deeper trial of it would take longer than everything else.
 inline constexpr std::array<int, 2> kDefaultDepths = {512, 1024};
 
-// From 0 to 1, with what is done now.
+// The progress from 0 to 1, and the current work.
 using OnStage = std::function<void(double done, std::string_view what)>;
 
 [[nodiscard]] Result<Evidence> calibrate(const Options& options, const OnStage& on_stage);
 
-// What speaks against a scheme; empty: nothing. With `trial` filled from what was found.
+// The objection to a scheme; empty if there is none. Fills `trial` with what was found.
 [[nodiscard]] std::string objection_to(const quality::ArmResult& found,
                                        const quality::ArmResult& f16, double budget, Trial& trial);
 

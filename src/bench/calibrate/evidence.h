@@ -1,4 +1,4 @@
-// Evidence: what was measured of a model, and which KV scheme it led to. Divergences are means
+// Evidence: what was measured for a model, and which KV scheme it led to. Divergences are means
 // against f16 (bench/quality/divergence.h).
 //
 // Threads: immutable. Errors: none.
@@ -11,59 +11,60 @@
 
 namespace slipstream::calibrate {
 
-// All layers alike.
+// A scheme with the same widths in all layers.
 struct SchemeEvidence {
   std::string kv;
   double kl = 0;
   double same_top = 1;  // a share
 };
 
-// Whether 4-bit keys hold only because the codec takes their offset away. Stock's q4_0, which
-// leaves it in, shows what they would be without: the centre is taken from the first rows of a
-// text, and an offset that moves later is not followed. Zeros where the model cannot have q4_0.
+// Whether 4-bit keys are good enough only because the codec removes their offset. Stock's q4_0
+// keeps the offset and so shows the result without a centre. The centre is computed from the
+// first rows of a text, and does not follow an offset that moves later. Zeros if the model
+// cannot have q4_0.
 struct KeyOffset {
-  double kl_with_centre = 0;     // 4-bit keys of ours, values f16
+  double kl_with_centre = 0;     // turbo's 4-bit keys, values f16
   double kl_without_centre = 0;  // q4_0 keys, values f16
   bool is_large = false;
 };
-// Past this ratio keys keep 8 bits, or as few as can be fitted: a fitted mean holds everywhere.
-// With values in 4 bits too, q4_0 is 0.8 to 1.5 times as far from f16 as turbo4 on models without
-// an offset, and 34 times on the one with (docs/quality.md).
+// Above this ratio, keys keep 8 bits, or as few bits as can be fitted: a fitted mean holds
+// everywhere. With values in 4 bits too, q4_0 is 0.8 to 1.5 times as far from f16 as turbo4 on
+// models without an offset, and 34 times on the one with an offset (docs/quality.md).
 inline constexpr double kLargeOffsetRatio = 10;
 
 // What was fitted to the model's keys before anything was measured (docs/formats/key-profile.md).
 struct KeyFitting {
-  int n_layers = 0;      // 0: nothing
-  int n_tokens = 0;      // that were looked at
-  bool has_all = false;  // of the layers that can be compressed
+  int n_layers = 0;      // 0: nothing was fitted
+  int n_tokens = 0;      // tokens used for fitting
+  bool has_all = false;  // all layers that can be compressed
 };
 
 // What the probe measured (probe.h).
 struct ProbeResult {
   int depth = 0;
   int n_chunks = 0;
-  int n_tokens = 0;            // that counted
-  SchemeEvidence finest = {};  // turbo8, which the widths of groups are measured beside
+  int n_tokens = 0;            // scored tokens
+  SchemeEvidence finest = {};  // turbo8, the reference for the widths of groups
   std::vector<SchemeEvidence> schemes = {};
   KeyOffset key_offset = {};
   KeyFitting key_fitting = {};
   std::vector<LayerGroup> groups = {};
 };
 
-// A scheme tried as a whole, as eval does.
+// A scheme tried as a whole, like eval.
 struct Trial {
   std::string kv;
-  double kl_expected = 0;  // by adding up
-  double kl = 0;           // of the worst depth
-  double same_top = 1;     // of the worst depth
-  int n_needles = 0;       // that f16 finds
+  double kl_expected = 0;  // sum over the layers
+  double kl = 0;           // at the worst depth
+  double same_top = 1;     // at the worst depth
+  int n_needles = 0;       // needles that f16 finds
   int n_needles_found = 0;
-  std::string objection = {};  // why it was not taken; empty: it was
+  std::string objection = {};  // why it was rejected; empty if it was chosen
 };
 
 struct Evidence {
   std::string chosen;       // the scheme
-  std::string reason = {};  // why no smaller one, in a sentence
+  std::string reason = {};  // why no smaller one was chosen, in a sentence
   double budget = 0;
   double bytes_per_token = 0;
   double bytes_per_token_f16 = 0;
@@ -71,7 +72,7 @@ struct Evidence {
   std::vector<ChosenGroup> groups = {};  // of the chosen scheme
   ProbeResult probe = {};
   std::vector<int> depths = {};    // of the trials
-  std::vector<Trial> trials = {};  // the last one is what was chosen
+  std::vector<Trial> trials = {};  // the last one is the chosen scheme
   std::vector<std::string> notes = {};
   double seconds = 0;
 };

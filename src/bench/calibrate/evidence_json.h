@@ -1,5 +1,5 @@
-// Evidence as JSON, in profiles and for the pipe to the process of a probe: the members by their
-// names.
+// Evidence as JSON, in profiles and for the pipe to the process of a probe. Members
+// keep their names.
 //
 // Threads: pure functions. Errors: nlohmann's exceptions; readers of foreign files catch them.
 #pragma once

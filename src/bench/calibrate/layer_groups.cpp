@@ -8,7 +8,7 @@
 namespace slipstream::calibrate {
 
 double bytes_per_token(const ModelGeometry& geometry, const KvScheme& scheme) {
-  // Of two contexts: states of recurrent layers are in both.
+  // The difference of two contexts excludes states of recurrent layers, which are in both.
   constexpr std::int64_t kCells = 4096;
   const std::uint64_t few = cache_bytes(geometry, scheme, {.n_ctx = kCells});
   const std::uint64_t many = cache_bytes(geometry, scheme, {.n_ctx = 2 * kCells});

@@ -9,7 +9,7 @@ std::vector<SchemeEvidence> measured_schemes(const Evidence& evidence) {
   const auto add = [&](const SchemeEvidence& scheme) {
     if (!std::ranges::contains(schemes, scheme.kv, &SchemeEvidence::kv)) schemes.push_back(scheme);
   };
-  // A trial is at every depth; the probe at the first only.
+  // A trial covers every depth, the probe only the first.
   for (const Trial& trial : evidence.trials) {
     add({.kv = trial.kv, .kl = trial.kl, .same_top = trial.same_top});
   }

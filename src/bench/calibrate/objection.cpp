@@ -7,7 +7,7 @@
 namespace slipstream::calibrate {
 namespace {
 
-// Those that f16 finds, and of these the ones that are found here too.
+// Counts the needles that f16 finds, and those of them that are found here too.
 void count_needles(const quality::ArmResult& found, const quality::ArmResult& f16, Trial& trial) {
   const std::size_t n = std::min(found.needles.size(), f16.needles.size());
   for (std::size_t i = 0; i < n; ++i) {
@@ -21,7 +21,7 @@ void count_needles(const quality::ArmResult& found, const quality::ArmResult& f1
 
 std::string objection_to(const quality::ArmResult& found, const quality::ArmResult& f16,
                          double budget, Trial& trial) {
-  // Who allows more than "fine" has said that the top token may change, too.
+  // A budget above "fine" also allows the top token to change.
   const bool is_strict = budget <= quality::kFineUpTo.kl_mean;
   const quality::Thresholds limit{
       .kl_mean = budget,

@@ -22,10 +22,11 @@ constexpr int kStepTokens = 512;
 // "turbo0v0" is f16 on the plugin's device.
 constexpr const char* kPlain = "turbo0v0";
 constexpr const char* kFinest = "turbo8";
-// What people name, as far as the model can have it: --kv refuses those that turn out to be broken.
+// Schemes that users name, if the model can have them. --kv refuses those that turn out
+// to be broken.
 constexpr std::array kNamed = {"turbo8v4", "turbo4", "turbo3", "turbo2", "q8_0", "q4_0"};
 constexpr std::array kWidths = {4, 3, 2};
-constexpr int kFittedBitsMin = 3;  // keys of fewer bits are never fitted
+constexpr int kFittedBitsMin = 3;  // keys with fewer bits are never fitted
 constexpr const char* kKeysWithCentre = "turbo4v0";
 
 using quality::DivergenceFigures;
@@ -64,7 +65,7 @@ class Probe {
     return {};
   }
 
-  // In a turbo scheme, which lets change_kv() have any other.
+  // Loads the model with a turbo scheme, from which change_kv() can switch to any other.
   Result<void> open() {
     Result<Model> model = Model::load({.path = task_.model,
                                        .kv = kPlain,
@@ -95,8 +96,8 @@ class Probe {
     return {};
   }
 
-  // What is measured first, and behind it what keys are fitted to; of a text that is too short for
-  // both, the same.
+  // The first chunks are measured and keys are fitted to those after them. A text too short for
+  // both is used for both.
   void split_chunks() {
     const auto n_measured =
         std::min(chunks_.size(), static_cast<std::size_t>(std::max(task_.n_chunks, 1)));
@@ -143,7 +144,7 @@ class Probe {
     return figures;
   }
 
-  // With what was fitted to keys from here on: an offset is looked for without.
+  // From here on, what was fitted to keys is used. The offset is searched for without it.
   Result<void> measure_named() {
     if (result_.key_fitting.n_layers > 0) model_->change_key_profile(task_.key_profile);
     const Result<DivergenceFigures> finest = pass(kFinest);
@@ -208,7 +209,7 @@ class Probe {
     return format_text("{},{}-{}={}", rest, group.first_layer, group.last_layer, scheme_of(bits));
   }
 
-  // What the keys, or the values, of a group take: its f16, less what coding them saves.
+  // The bytes of a group's keys or values: their f16 size, less what coding them saves.
   [[nodiscard]] double bytes_of(const LayerGroup& group, bool is_key, int bits) const {
     const auto bytes = [this](const std::string& kv) {
       const Result<KvScheme> scheme = parse_kv_scheme(kv);

@@ -1,14 +1,13 @@
-// The probe: how far a model goes from f16 when keys or values of some of its layers have fewer
-// bits. One process, one load of the weights, and a new context for each scheme.
-//
-// Layers are taken together in at most kGroupsMax groups unless the task says otherwise, so that
-// many layers take no longer than a few. What is fitted to keys (engine/model/turbo_device.h) is
-// made first, from the text behind what is measured, and used from then on. Widths go down from 4
-// bits until one costs more than the budget.
+// The probe: how far a model moves away from f16 if keys or values of some of its layers have fewer
+// bits. It uses one process, one load of the weights, and a new context for each scheme. Layers are
+// combined into at most kGroupsMax groups unless the task says otherwise, so that many layers take
+// no longer than a few. The data fitted to keys (engine/model/turbo_device.h) is made first, from
+// the text after the measured part, and used from then on. Widths go down from 4 bits until one
+// costs more than the budget.
 //
 // Threads: probe() by one thread per process.
-// Errors:  as of Model::load() and divergence_pass.h; kInvalidArgument for a depth that model or
-//          text do not have; kUnsupported for a model of which nothing can be compressed.
+// Errors:  those of Model::load() and divergence_pass.h; kInvalidArgument for a depth that exceeds
+//          the model or the text; kUnsupported for a model in which nothing can be compressed.
 #pragma once
 
 #include <string>
@@ -26,10 +25,10 @@ struct ProbeTask {
   std::string plugin = {};
   std::string text = {};         // a file; empty: plain_text()
   std::string directory = {};    // for log-probabilities of f16
-  std::string key_profile = {};  // where what is fitted to keys goes
+  std::string key_profile = {};  // where the data fitted to keys is written
   int depth = 512;
   int n_chunks = 2;
-  int n_layers_together = 0;  // 0: as many as make kGroupsMax groups
+  int n_layers_together = 0;  // 0: so that there are kGroupsMax groups
   int n_threads = 0;
   double budget = 0;
 };
@@ -42,18 +41,18 @@ inline constexpr const char* kKeysWithoutCentre = "q4_0/f16";
 [[nodiscard]] Result<ProbeResult> probe(const ProbeTask& task,
                                         const bench::OnProgress& on_progress);
 
-// Layers that can be compressed, in groups of n_together, with the sizes of 8 bits and nothing
-// else.
+// The layers that can be compressed, in groups of n_together, with only the size of 8
+// bits filled in.
 [[nodiscard]] std::vector<LayerGroup> group_layers(const ModelGeometry& geometry, int n_together);
 
-// What a token takes in the cache.
+// The bytes that a token takes in the cache.
 [[nodiscard]] double bytes_per_token(const ModelGeometry& geometry, const KvScheme& scheme);
 
-// Whether the model can have a cache of this scheme: stock's types have blocks of 32 channels,
-// which not every head divides into. kUnsupported: it cannot.
+// Whether the model can have a cache of this scheme; kUnsupported if not. Stock's types have blocks
+// of 32 channels, into which not every head can be divided.
 [[nodiscard]] Result<void> check_scheme(const ModelGeometry& geometry, std::string_view kv);
 
-// The process of a probe (child_task.h). The exit status.
+// Runs the process of a probe (child_task.h). Returns the exit status.
 int answer_as_probe();
 
 }  // namespace slipstream::calibrate

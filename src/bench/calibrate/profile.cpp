@@ -43,7 +43,7 @@ std::unexpected<Error> damaged(const std::filesystem::path& path, std::string_vi
                                           path.string(), what));
 }
 
-// Whole or not at all.
+// Copies the whole file or nothing.
 Result<void> copy_keys(const std::filesystem::path& from, const std::filesystem::path& to) {
   const std::string unfinished = format_text("{}.{}", to.string(), getpid());
   std::error_code error;

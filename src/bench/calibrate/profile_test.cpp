@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Four layers in two groups, of which 2 bits were not measured.
+// Four layers in two groups, without a measurement of 2 bits.
 Evidence evidence() {
   const auto options = [](double kl_4, double kl_3) {
     return std::vector<WidthOption>{{.bits = 8, .kl = 0, .bytes_per_token = 256},

@@ -13,14 +13,14 @@ std::string layers_text(int first, int last) {
   return first == last ? std::to_string(first) : format_text("{}-{}", first, last);
 }
 
-// How much of the budget a group takes.
+// The share of the budget that a group takes.
 std::string share_bar(double kl, double budget) {
   constexpr double kWidth = 20;
   const double share = budget > 0 ? std::clamp(kl / budget, 0.0, 1.0) : 0;
   return std::string(static_cast<std::size_t>(std::ceil(share * kWidth)), '#');
 }
 
-// What fewer bits would cost: "0.0004", "-" where that was not measured.
+// The cost of fewer bits: "0.0004", or "-" if it was not measured.
 std::string kl_text(const std::vector<WidthOption>& options, int bits) {
   const auto found = std::ranges::find(options, bits, &WidthOption::bits);
   return found == options.end() ? "-" : format_text("{:.5f}", found->kl);
@@ -31,7 +31,7 @@ std::string layer_table(const Evidence& evidence) {
                           "V at 4", "V at 3", "V at 2", "share of the budget"});
   for (std::size_t i = 0; i < evidence.probe.groups.size(); ++i) {
     const LayerGroup& group = evidence.probe.groups[i];
-    const bool is_chosen = i < evidence.groups.size();  // not where f16 is
+    const bool is_chosen = i < evidence.groups.size();  // not if f16 was chosen
     const ChosenGroup chosen = is_chosen ? evidence.groups[i] : ChosenGroup{};
     table.add({layers_text(group.first_layer, group.last_layer),
                is_chosen ? std::to_string(chosen.bits.keys) : "16",
@@ -43,7 +43,7 @@ std::string layer_table(const Evidence& evidence) {
   return table.plain();
 }
 
-// "-" where none was asked for: f16 finds none, or something else spoke against the scheme already.
+// "-" if no needles were asked for: f16 finds none, or there was another objection already.
 std::string needles_text(const Trial& trial) {
   if (trial.n_needles == 0) return "-";
   return format_text("{} of {}", trial.n_needles_found, trial.n_needles);

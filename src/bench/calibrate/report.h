@@ -1,4 +1,4 @@
-// What a calibration found, for people: the scheme, why, and layer by layer what fewer bits cost.
+// The result of a calibration for people: the scheme, why, and what fewer bits cost layer by layer.
 //
 // Threads: pure functions. Errors: none.
 #pragma once

@@ -22,7 +22,7 @@ std::optional<std::string> past_limit(std::string_view kv, double kl, double sam
   return std::nullopt;
 }
 
-// What a width is known to add at least: fewer bits than were measured are no better.
+// The least that a width is known to add: fewer bits than were measured are no better.
 double kl_at_least(const std::vector<WidthOption>& options, int bits) {
   double kl = 0;
   for (const WidthOption& option : options) {
@@ -31,7 +31,7 @@ double kl_at_least(const std::vector<WidthOption>& options, int bits) {
   return kl;
 }
 
-// Layers of a group are taken for the widest of them.
+// A group counts with the widest of its layers.
 turbo::Bits widest(const KvScheme& scheme, const LayerGroup& group) {
   const auto wider = [](int a, int b) { return a == 0 || b == 0 ? 0 : std::max(a, b); };
   turbo::Bits bits = scheme.bits_of_layer(group.first_layer);

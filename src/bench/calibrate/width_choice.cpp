@@ -12,8 +12,8 @@
 namespace slipstream::calibrate {
 namespace {
 
-// Shares of the budget that divergences are counted in, rounded up. A rounding costs a ten
-// thousandth of the budget, at most once for each group's keys and values.
+// Divergences are counted in this many shares of the budget, rounded up. Rounding costs at most a
+// ten thousandth of the budget for the keys and for the values of each group.
 constexpr int kBudgetSteps = 10000;
 
 using OptionList = std::vector<WidthOption>;
@@ -24,7 +24,7 @@ int steps_of(const WidthOption& option, double budget) {
   return steps <= kBudgetSteps ? static_cast<int>(steps) : kBudgetSteps + 1;  // too many
 }
 
-// The fewest bytes within each number of steps, and by which option of the last choice.
+// The fewest bytes for each number of steps, and the option of the last list that achieves them.
 struct Row {
   std::vector<double> bytes;
   std::vector<std::uint8_t> option_idx;
@@ -45,7 +45,7 @@ Row add_choice(const std::vector<double>& before, const OptionList& options, dou
   return row;
 }
 
-// For each list the option with which all together take the fewest bytes: a knapsack.
+// Chooses an option from each list so that all together take the fewest bytes: a knapsack problem.
 std::vector<std::size_t> choose_options(const std::vector<const OptionList*>& lists,
                                         double budget) {
   std::vector<std::size_t> chosen(lists.size(), 0);
@@ -56,9 +56,9 @@ std::vector<std::size_t> choose_options(const std::vector<const OptionList*>& li
     rows.push_back(add_choice(before, *options, budget));
     before = rows.back().bytes;
   }
-  // Of equally small choices the closest to f16.
+  // Of equally small choices, takes the one closest to f16.
   auto used = static_cast<std::size_t>(std::ranges::min_element(before) - before.begin());
-  if (std::isinf(before[used])) return chosen;  // the widest are past the budget
+  if (std::isinf(before[used])) return chosen;  // even the widest options exceed the budget
   for (std::size_t i = lists.size(); i-- > 0;) {
     chosen[i] = rows[i].option_idx[used];
     used -= static_cast<std::size_t>(steps_of((*lists[i])[chosen[i]], budget));

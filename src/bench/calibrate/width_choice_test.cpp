@@ -9,7 +9,7 @@
 namespace slipstream::calibrate {
 namespace {
 
-// One layer of 128 bytes of keys and of values at 8 bits; what 4 and 3 bits add.
+// One layer with 128 bytes of keys and of values at 8 bits, and what 4 and 3 bits add.
 LayerGroup layer(int idx, double key_4, double key_3, double value_4, double value_3) {
   return {.first_layer = idx,
           .last_layer = idx,
@@ -53,7 +53,7 @@ TEST(WidthChoice, WhatCannotBeWithinTheBudgetStaysWide) {
   EXPECT_EQ(choose_widths(std::vector{group}, 0.001).groups[0].bits, (turbo::Bits{4, 8}));
 }
 
-// Against trying everything, on random layers.
+// Compares with trying every combination, on random layers.
 TEST(WidthChoice, NothingWithinTheBudgetIsSmaller) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> kl(0.0, 0.01);
@@ -74,7 +74,7 @@ TEST(WidthChoice, NothingWithinTheBudgetIsSmaller) {
         sum += option.kl;
         rest /= 3;
       }
-      // What is closer to the budget than the steps it is counted in may be passed over.
+      // A choice closer to the budget than a counting step may be missed.
       if (sum <= budget * 0.9996) fewest = std::min(fewest, bytes);
     }
     const WidthChoice choice = choose_widths(layers, budget);

@@ -1,4 +1,4 @@
-// EventLines: the data of server-sent events, out of bytes that come in any pieces.
+// EventLines: extracts the data of server-sent events from bytes that arrive in any pieces.
 //
 // Threads: thread-compatible. Errors: none; lines other than "data:" are ignored.
 #pragma once
@@ -11,7 +11,7 @@ namespace slipstream::bench {
 
 class EventLines {
  public:
-  // Calls on_data with what stands behind "data:" of each line that is complete.
+  // Calls on_data with the text after "data:" of each complete line.
   void take(std::string_view bytes, const std::function<void(std::string_view)>& on_data) {
     rest_ += bytes;
     std::size_t begin = 0;
@@ -29,7 +29,7 @@ class EventLines {
     }
     rest_.erase(0, begin);
   }
-  // What came after the last line: an error's body, of a server that did not stream.
+  // The text after the last line: the body of an error from a server that did not stream.
   [[nodiscard]] const std::string& rest() const { return rest_; }
 
  private:

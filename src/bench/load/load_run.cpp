@@ -12,7 +12,7 @@
 namespace slipstream::bench {
 
 std::string prompt_of(const LoadTask& task, int i) {
-  // A prime, so that places do not repeat before the text has been gone through.
+  // A prime, so that positions do not repeat before the whole text was used.
   constexpr std::size_t kStride = 7919;
   const std::size_t begin = (static_cast<std::size_t>(i) + 1) * kStride % task.text.size();
   std::string prompt = format_text("Page {} of {}. ", i + 1, task.n_clients);
@@ -20,7 +20,7 @@ std::string prompt_of(const LoadTask& task, int i) {
     const std::size_t wanted = task.n_prompt_bytes - prompt.size();
     prompt += task.text.substr(prompt.size() < 32 ? begin : 0, wanted);
   }
-  // Not in the middle of a character.
+  // Do not end in the middle of a character.
   while (!prompt.empty() && (static_cast<unsigned char>(prompt.back()) & 0x80U) != 0) {
     prompt.pop_back();
   }

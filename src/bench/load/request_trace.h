@@ -1,4 +1,4 @@
-// RequestTrace: when the answer to one streamed request came.
+// RequestTrace: when the parts of the answer to one streamed request arrived.
 //
 // Threads: plain data.
 #pragma once
@@ -9,16 +9,17 @@
 namespace slipstream::bench {
 
 struct RequestTrace {
-  int n_clients = 0;                  // that asked at the time
+  int n_clients = 0;                  // active at the time
   double asked_s = 0;                 // since the run began
-  std::vector<double> events_s = {};  // when each piece of text came, since it was asked for
-  double ended_s = 0;                 // since it was asked for
-  int n_prompt_tokens = 0;            // as the server counts them
-  int n_tokens = 0;                   // of the answer
-  std::string error = {};             // empty: it was answered
+  std::vector<double> events_s = {};  // arrival of each piece of text, since the request
+  double ended_s = 0;                 // since the request
+  int n_prompt_tokens = 0;            // as counted by the server
+  int n_tokens = 0;                   // in the answer
+  std::string error = {};             // empty if it was answered
 
   [[nodiscard]] double first_token_s() const { return events_s.empty() ? 0 : events_s.front(); }
-  // Of each token after the first. A piece may hold several tokens: the server's count decides.
+  // The time for each token after the first. A piece may hold several tokens, so the server's
+  // count is used.
   [[nodiscard]] double per_token_s() const {
     return n_tokens < 2 ? 0 : (events_s.back() - events_s.front()) / (n_tokens - 1);
   }

@@ -24,7 +24,7 @@ struct Listening {
   Clock::time_point asked = Clock::now();
   RequestTrace trace;
   EventLines lines;
-  std::string body;  // as far as it may be an error's
+  std::string body;  // the beginning, in case it is an error
 
   void take(std::string_view data) {
     const json event = json::parse(data, nullptr, false);
@@ -48,7 +48,7 @@ std::size_t on_bytes(char* bytes, std::size_t, std::size_t n, void* user) noexce
     listening.lines.take({bytes, n}, [&](std::string_view data) { listening.take(data); });
     return n;
   } catch (...) {
-    return 0;  // libcurl gives the transfer up
+    return 0;  // libcurl aborts the transfer
   }
 }
 
@@ -79,17 +79,17 @@ StreamClient::StreamClient(std::string url, const std::string& api_key, double t
     handle_->headers = curl_slist_append(handle_->headers, line.c_str());
   };
   add("Content-Type: application/json");
-  add("Expect:");  // no round trip before a long body
+  add("Expect:");  // avoids a round trip before a long body
   if (!api_key.empty()) add("Authorization: Bearer " + api_key);
   curl_easy_setopt(handle_->curl, CURLOPT_HTTPHEADER, handle_->headers);
-  curl_easy_setopt(handle_->curl, CURLOPT_NOSIGNAL, 1L);  // several threads
+  curl_easy_setopt(handle_->curl, CURLOPT_NOSIGNAL, 1L);  // there are several threads
   curl_easy_setopt(handle_->curl, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout_seconds * 1e3));
 }
 
 StreamClient::~StreamClient() = default;
 
 RequestTrace StreamClient::complete(const StreamRequest& request) {
-  // ignore_eos is llama-server's and ours: all answers have the same length.
+  // llama-server and slipstream know ignore_eos: all answers have the same length.
   const std::string body = json{{"model", request.model},
                                 {"prompt", request.prompt},
                                 {"max_tokens", request.n_tokens},
@@ -120,7 +120,7 @@ RequestTrace StreamClient::complete(const StreamRequest& request) {
   } else if (trace.events_s.empty() && trace.error.empty()) {
     trace.error = "an answer without text";
   }
-  // A server that does not count: a token for each piece.
+  // If the server does not count tokens, each piece counts as one.
   if (trace.n_tokens == 0) trace.n_tokens = static_cast<int>(trace.events_s.size());
   return trace;
 }

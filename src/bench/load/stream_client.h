@@ -1,5 +1,5 @@
-// StreamClient: asks an OpenAI-compatible server for a completion and notes when its text comes.
-// libcurl does HTTP and TLS; the connection is kept for the next request.
+// StreamClient: asks an OpenAI-compatible server for a completion and records when its text
+// arrives. libcurl does HTTP and TLS. The connection is kept for the next request.
 //
 // Threads: one client per thread. Errors: in the trace; every request has one.
 #pragma once
@@ -19,14 +19,14 @@ struct StreamRequest {
 
 class StreamClient {
  public:
-  // url: up to and with /v1. api_key may be empty.
+  // url: including /v1. api_key may be empty.
   StreamClient(std::string url, const std::string& api_key, double timeout_seconds);
   ~StreamClient();
   StreamClient(const StreamClient&) = delete;
   StreamClient& operator=(const StreamClient&) = delete;
 
   [[nodiscard]] RequestTrace complete(const StreamRequest& request);
-  // The first of the server's models; an error's message in `error` if there is none.
+  // The first of the server's models. If there is none, `error` holds a message.
   [[nodiscard]] std::string first_model(std::string& error);
 
  private:

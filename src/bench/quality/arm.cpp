@@ -18,11 +18,11 @@
 namespace slipstream::quality {
 namespace {
 
-// As llama-perplexity computes, so that rounding is the same.
+// The same step as llama-perplexity, so that rounding is the same.
 constexpr int kStepTokens = 512;
-// Beside the text of a question: its answer, and tokens that a chat template adds.
+// Room beside the text of a question: the answer, and tokens that a chat template adds.
 constexpr int kRoomForAnswer = 256;
-// Templates describe a tool in some hundred tokens.
+// Templates describe a tool in a few hundred tokens.
 constexpr int kCellsMin = 1024;
 constexpr RunnerOptions kRunner{.n_sequences_max = 1, .n_prefixes_max = 4};
 
@@ -69,7 +69,7 @@ class Arm {
                         .on_progress = {}});
   }
 
-  // The model with a context for the deepest trial; the text as its tokens.
+  // Loads the model with a context for the deepest trial, and tokenizes the text.
   Result<void> open() {
     const Result<std::string> text = text_or_ours(options_.text);
     if (!text) return std::unexpected(text.error());
@@ -90,7 +90,7 @@ class Arm {
     return choose_depths();
   }
 
-  // Before the model is loaded, with memory for such a depth.
+  // Checked before the model is loaded with memory for such a depth.
   Result<void> check_trained(int deepest) {
     const Result<GgufModel> header = GgufModel::open(options_.model);
     if (!header) return std::unexpected(header.error());
@@ -125,7 +125,7 @@ class Arm {
     return {};
   }
 
-  // Reports what is done now, as part of all; parts are weighed by the tokens they take.
+  // Reports the current work as a part of all work. Parts are weighted by the tokens they take.
   OnProgress stage(std::string_view what, double weight) {
     const double from = std::exchange(done_, done_ + weight);
     return [this, what, from, weight](double part) {
@@ -137,7 +137,7 @@ class Arm {
     for (const int depth : result_.depths) sum += depth;
     return sum;
   }
-  // An answer's token takes as long as some ten of a prompt.
+  // A generated token takes about as long as ten tokens of a prompt.
   [[nodiscard]] double divergence_weight() const { return depth_sum() * options_.n_chunks; }
   [[nodiscard]] double needle_weight() const { return depth_sum() * 12 * options_.n_needle_texts; }
   [[nodiscard]] double tool_weight() const { return 500.0 * options_.n_tool_calls; }
@@ -180,7 +180,7 @@ class Arm {
     return {};
   }
 
-  // Of the chunk that was read last.
+  // Looks at the rows of the chunk that was read last.
   Result<void> look_at_rows(RowFigures& figures) {
     if (row_bytes(model_->context()) > kRowBytesMax) {
       result_.notes.push_back(
@@ -217,7 +217,7 @@ class Arm {
     return {};
   }
 
-  // A piece of the text from some place on; after its end its beginning follows.
+  // A piece of the text from `place` on. After the end it continues at the beginning.
   [[nodiscard]] std::string hay(std::size_t place, std::size_t n_tokens) const {
     std::string text;
     for (std::size_t i = 0; i < n_tokens; ++i) {
@@ -268,7 +268,7 @@ class Arm {
   Tokens tokens_;
   std::optional<Token> begin_;
   int n_trained_ = 0;
-  std::unique_ptr<Model> model_;  // until the engine has it
+  std::unique_ptr<Model> model_;  // until the engine takes it
   std::unique_ptr<Vocabulary> vocabulary_;
   double done_ = 0;
   ArmResult result_;

@@ -1,10 +1,10 @@
-// An arm: everything that is measured of one KV scheme, in one process, because a process has one
-// compressed scheme. The arm of f16 comes first and leaves its log-probabilities in a folder for
-// the others.
+// An arm: everything that is measured for one KV scheme. Each arm has its own process, because a
+// process can have only one compressed scheme. The arm of f16 runs first and leaves its
+// log-probabilities in a folder for the others.
 //
 // Threads: run_arm() by one thread per process.
-// Errors:  as of Model::load() and of the trials; kInvalidArgument for depths that neither the
-//          model nor the text has.
+// Errors:  those of Model::load() and the trials; kInvalidArgument for depths that exceed the model
+//          or the text.
 #pragma once
 
 #include <array>
@@ -23,18 +23,18 @@ namespace slipstream::quality {
 struct ArmOptions {
   std::string model = {};
   std::string kv = {};
-  std::string plugin = {};          // for turbo...
-  std::string key_profile = {};     // what was fitted to the model's keys; empty: nothing
+  std::string plugin = {};          // for turbo... schemes
+  std::string key_profile = {};     // fitted to the model's keys; empty: none
   std::string text = {};            // a file; empty: plain_text()
   std::string base_directory = {};  // for log-probabilities
-  std::vector<int> depths = {};     // empty: kDefaultDepths, as far as model and text go
-  int n_chunks = 8;                 // at each depth, at most
+  std::vector<int> depths = {};     // empty: kDefaultDepths that the model and the text allow
+  int n_chunks = 8;                 // maximum at each depth
   int n_needle_texts = 1;
   int n_tool_calls = 8;
   int n_drift_prompts = 6;
   int n_drift_tokens = 128;
   int n_threads = 0;
-  // Which trials: "divergence", "needles", "tools", "drift".
+  // The trials to run: "divergence", "needles", "tools", "drift".
   std::vector<std::string> tasks = {};
 };
 
@@ -46,7 +46,7 @@ struct DepthFigures {
   int depth = 0;
   int n_chunks = 0;
   double perplexity = 0;
-  DivergenceFigures divergence = {};  // of f16: none, all zero
+  DivergenceFigures divergence = {};  // all zero for f16
   RowFigures rows = {};               // at the first depth
 };
 
@@ -60,7 +60,7 @@ struct NeedleAnswer {
 };
 
 struct ArmResult {
-  std::vector<int> depths;  // that were measured
+  std::vector<int> depths;  // the depths that were measured
   std::vector<DepthFigures> divergence;
   std::vector<NeedleAnswer> needles;
   std::vector<ToolCallOutcome> tool_calls;
@@ -70,7 +70,7 @@ struct ArmResult {
   double seconds = 0;
 };
 
-// From 0 to 1, with what is done now.
+// The progress from 0 to 1, and the current work.
 using OnArmProgress = std::function<void(double done, std::string_view what)>;
 
 [[nodiscard]] Result<ArmResult> run_arm(const ArmOptions& options,

@@ -1,4 +1,4 @@
-// Arms as JSON, for the pipe between eval and the process of an arm: the members by their names.
+// Arms as JSON, for the pipe between eval and the process of an arm. Members keep their names.
 //
 // Threads: pure functions. Errors: nlohmann's exceptions; readers of foreign files catch them.
 #pragma once

@@ -18,7 +18,7 @@ struct Generated {
 Result<Generated> generate(Engine& engine, GenerateRequest request) {
   request.sampling.temperature = 0;
   Generated generated;
-  std::promise<Ending> ended;  // after which the engine's thread no longer touches `generated`
+  std::promise<Ending> ended;  // afterwards the engine's thread no longer touches `generated`
   const Result<RequestId> id = engine.submit(std::move(request), [&](const Event& event) {
     generated.text += event.text;
     for (const Sampled& sampled : event.tokens) generated.tokens.push_back(sampled.token);
@@ -55,8 +55,8 @@ Result<Asker> Asker::create(Engine& engine) {
 }
 
 Result<ChatAnswer> Asker::ask(const Question& question) const {
-  // Reasoning is turned off where a template can: it would take most of the time, and differ in
-  // words that change nothing.
+  // Reasoning is turned off if the template can: it would take most of the time, and differences in
+  // its wording mean nothing.
   const Result<MarkedText> prompt =
       template_.render({.messages = Json::array({{{"role", "user"}, {"content", question.text}}}),
                         .tools = question.tools,

@@ -1,10 +1,10 @@
-// Asker: asks a model one thing at a time, greedily, and waits: a conversation through the model's
-// own chat template, or a text to continue.
+// Asker: asks a model one question at a time, with greedy sampling, and waits for the answer: a
+// conversation through the model's own chat template, or a text to continue.
 //
 // Threads: thread-compatible; the engine must outlive it.
 // Errors:  create(): kUnsupported for a model without a chat template, or with one that cannot be
-//          read. ask() and go_on(): as of the template and of Engine::submit(), and kIo with the
-//          engine's words where it failed.
+//          parsed. ask() and go_on(): those of the template and of Engine::submit(), and kIo with
+//          the engine's message if it failed.
 #pragma once
 
 #include <memory>
@@ -22,13 +22,13 @@ namespace slipstream::quality {
 using Json = nlohmann::ordered_json;
 
 struct Question {
-  std::string text;          // what the user says
+  std::string text;          // the user's message
   Json tools = {};           // as in OpenAI's API
-  std::string grammar = {};  // of the answer; empty: none
+  std::string grammar = {};  // for the answer; empty: none
   int n_tokens_max = 64;
 };
 
-// Continues tokens; ignores_end: past the model's own end of text.
+// Continues tokens. With ignores_end, continues past the model's own end of text.
 [[nodiscard]] Result<std::vector<Token>> go_on(Engine& engine, std::vector<Token> prompt,
                                                int n_tokens, bool ignores_end);
 

@@ -15,7 +15,7 @@ using Head = std::array<std::uint64_t, 3>;
 
 }  // namespace
 
-// FNV-1a: not against malice, only against a base of another text.
+// FNV-1a, which guards against a base of another text, not against malice.
 std::uint64_t hash_of(std::span<const Tokens> chunks) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };

@@ -1,9 +1,9 @@
-// BaseRows: the log-probabilities of the f16 run in a file, written once and read by every scheme.
+// BaseRows: the log-probabilities of the f16 run in a file, written once and read for every scheme.
 //
 //   u64 magic | u64 n_vocab | u64 hash of the tokens | rows (log_probs.h), in the order they came
 //
 // Threads: thread-compatible.
-// Errors:  as of the file; kCorrupt for a file of other tokens or of another size.
+// Errors:  those of the file; kCorrupt for a file of other tokens or of another size.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class BaseRowsWriter {
  public:
   [[nodiscard]] static Result<BaseRowsWriter> create(const std::string& path, std::size_t n_vocab,
                                                      std::uint64_t tokens_hash);
-  // As they are read again; valid until the next one is added.
+  // Returns the row as it will be read again. It is valid until the next one is added.
   [[nodiscard]] Result<LogProbsView> add(std::span<const float> logits);
 
  private:

@@ -19,7 +19,7 @@ namespace {
 
 constexpr llama_seq_id kRowSeq = 0;
 
-// As libllama shows a cache: compressed rows as f16.
+// The cache as libllama shows it: compressed rows as f16.
 Result<Mapping> read_state(llama_context* context) {
   Result<Mapping> state = Mapping::anonymous(llama_state_seq_get_size(context, kRowSeq));
   if (!state) return state;
@@ -69,7 +69,7 @@ Result<void> record_rows(llama_context* context, const std::string& path) {
 }
 
 Result<RowFigures> compare_rows(llama_context* context, const std::string& path) {
-  // Packed, the device says where the rows of compressed caches are.
+  // In the packed state, the device says where the rows of compressed caches are.
   const Result<std::vector<std::byte>> packed = PackedState().save(context, kRowSeq);
   if (!packed) return std::unexpected(packed.error());
   const Result<StateBlob> layout = StateBlob::parse(*packed);
@@ -101,8 +101,8 @@ Result<RowFigures> compare_rows(llama_context* context, const std::string& path)
   return all;
 }
 
-// Relative to the mean row: keys of some models have an offset beside which all else is small, and
-// which a lost row may still have.
+// The error is relative to the deviation from the mean row: keys of some models have a large
+// offset, which a lost row may still have.
 RowFigures compare_layer(std::span<const std::uint16_t> base, std::span<const std::uint16_t> found,
                          std::size_t n_channels) {
   const std::vector<double> mean = mean_of_rows(base, n_channels);
@@ -122,7 +122,7 @@ RowFigures compare_layer(std::span<const std::uint16_t> base, std::span<const st
     }
     const double relative = energy > 0 ? error / energy : 0;
     figures.error_mean += relative / figures.n_rows;
-    n_run = relative < kLostError ? 0 : n_run + 1;  // NaN is lost
+    n_run = relative < kLostError ? 0 : n_run + 1;  // NaN counts as lost
     if (n_run > figures.n_lost) {
       figures.n_lost = n_run;
       figures.first_lost = i + 1 - n_run;

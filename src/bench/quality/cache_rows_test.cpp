@@ -43,7 +43,7 @@ TEST(CacheRows, AnErrorOfATenthIsNoLoss) {
   EXPECT_EQ(figures.n_lost, 0);
 }
 
-// An offset that is left does not hide that the rest is gone.
+// A remaining offset must not hide that the rest is gone.
 TEST(CacheRows, AreLostWhereOnlyTheOffsetIsLeft) {
   const std::vector<float> base = make_rows(40);
   std::vector<float> found = base;

@@ -9,10 +9,10 @@
 namespace slipstream::quality {
 namespace {
 
-// Of a token less probable than this nothing is added to a divergence.
+// Less probable tokens add nothing to a divergence.
 constexpr float kLogProbMin = -16;
 
-// The mean of what it is given, and its standard error.
+// The mean of the added values, and its standard error.
 class Mean {
  public:
   void add(double value) {

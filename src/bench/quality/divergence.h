@@ -1,6 +1,6 @@
-// Divergence: how far a model with a compressed KV cache is from the same model with f16, token by
-// token and as figures of a whole text. All are defined as llama-perplexity --kl-divergence does,
-// so that the two can be compared.
+// Divergence: how far a model with a compressed KV cache is from the same model with f16, per token
+// and as figures for a whole text. All are defined as in llama-perplexity --kl-divergence, so that
+// the two can be compared.
 //
 //   KL divergence   sum of p_base * (log p_base - log p), over tokens with log p_base > -16
 //   top-1           how often the most probable token is the same
@@ -30,7 +30,7 @@ struct TokenDivergence {
 [[nodiscard]] Result<TokenDivergence> compare(std::span<const float> logits,
                                               const LogProbsView& base, Token next);
 
-// Each error is the standard error of the mean before it. Probabilities are from 0 to 1.
+// Each error is the standard error of the mean before it. Probabilities range from 0 to 1.
 struct DivergenceFigures {
   int n_tokens = 0;
   double kl_mean = 0;
@@ -52,10 +52,10 @@ struct DivergenceFigures {
   double perplexity_ratio_error = 0;
 };
 
-// Of no tokens: all zero.
+// All figures are zero if there are no tokens.
 [[nodiscard]] DivergenceFigures summarize(std::span<const TokenDivergence> tokens);
 
-// Between the two nearest of ascending values, weighted; share from 0 to 1.
+// Interpolates between the two nearest of the ascending values; `share` ranges from 0 to 1.
 [[nodiscard]] double percentile(std::span<const float> ascending, double share);
 
 }  // namespace slipstream::quality

@@ -1,13 +1,13 @@
-// A pass over a text for its divergence: once with f16, which writes its log-probabilities to a
-// file, and then with any scheme, in this process or another, which is compared with that file.
+// A pass over a text to measure its divergence: first with f16, which writes its log-probabilities
+// to a file, then with any scheme, in this process or another, which is compared with that file.
 //
 //   record_base(f16_model, chunks, 512, "base", {});
 //   Result<DivergenceFigures> figures = measure(turbo_model, chunks, 512, "base", {});
 //
-// The model needs as many outputs as tokens of a step (ModelOptions::n_outputs_max).
+// The model needs as many outputs as a step has tokens (ModelOptions::n_outputs_max).
 //
 // Threads: for the thread that owns the model.
-// Errors:  as of scored_text.h, base_rows.h and divergence.h.
+// Errors:  those of scored_text.h, base_rows.h and divergence.h.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ namespace slipstream::quality {
 
 using OnProgress = std::function<void(double done)>;  // from 0 to 1
 
-// Gives the perplexity.
+// Returns the perplexity.
 [[nodiscard]] Result<double> record_base(Model& model, std::span<const Tokens> chunks,
                                          int n_step_tokens, const std::string& path,
                                          const OnProgress& on_progress);

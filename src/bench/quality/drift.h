@@ -1,7 +1,7 @@
-// Drift: how long a greedy continuation stays word for word what it is with f16. From the first
-// token that differs on, two texts go their own ways, so only that place is counted.
+// Drift: how long a greedy continuation stays identical to the one with f16. After the first token
+// that differs, the texts diverge, so only the position of that token counts.
 //
-// Threads: pure functions. Errors: as of go_on() (asker.h).
+// Threads: pure functions. Errors: those of go_on() (asker.h).
 #pragma once
 
 #include <span>
@@ -18,15 +18,15 @@ struct DriftOptions {
   int n_tokens = 128;  // of each continuation
 };
 
-// Prompts are pieces of the text, evenly from its beginning to its end.
+// The prompts are pieces of the text, evenly spaced from its beginning to its end.
 [[nodiscard]] Result<std::vector<Tokens>> continue_text(Engine& engine, std::span<const Token> text,
                                                         const DriftOptions& options,
                                                         const OnProgress& on_progress);
 
-// The place of the first token that differs; the length where none does.
+// The position of the first token that differs; the length if none differs.
 [[nodiscard]] int first_difference(std::span<const Token> base, std::span<const Token> other);
 
-// Of an odd number the middle one, of an even number the mean of the two in the middle.
+// The middle value, or the mean of the two middle values of an even number.
 [[nodiscard]] double median(std::vector<int> values);
 
 }  // namespace slipstream::quality

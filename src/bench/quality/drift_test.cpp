@@ -10,7 +10,7 @@ TEST(Drift, CountsTheTokensBeforeTheFirstThatDiffers) {
   EXPECT_EQ(first_difference(base, Tokens{1, 2, 9, 4}), 2);
   EXPECT_EQ(first_difference(base, Tokens{9, 2, 3, 4}), 0);
   EXPECT_EQ(first_difference(base, base), 4);
-  EXPECT_EQ(first_difference(base, Tokens{1, 2}), 2);  // it broke off
+  EXPECT_EQ(first_difference(base, Tokens{1, 2}), 2);  // it ended early
 }
 
 TEST(Drift, MedianOfOddAndEvenNumbers) {

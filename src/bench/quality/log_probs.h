@@ -1,10 +1,10 @@
-// CompactLogProbs: a model's log-probabilities of all tokens at one place, two bytes each, as
-// llama-perplexity keeps them in its --kl-divergence-base files.
+// CompactLogProbs: a model's log-probabilities of all tokens at one position, two bytes each, in
+// the form of llama-perplexity's --kl-divergence-base files.
 //
 //   f32 step | f32 lowest | u16 code[n_vocab]      log p = lowest + step * code
 //
-// What is more than 16 below the highest logit is kept as the lowest: it takes no part in a
-// divergence. A step is at most 16/65535, so that a log-probability is off by 0.00012 at most.
+// Values more than 16 below the highest logit are stored as the lowest: they do not count in a
+// divergence. A step is at most 16/65535, so that a log-probability is off by at most 0.00012.
 //
 // Threads: pure functions. Errors: kCorrupt for non-finite logits (engine/sampling/logprobs.h).
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace slipstream::quality {
 
-// Codes of a row, step and lowest among them.
+// The number of codes in a row, including those that hold step and lowest.
 constexpr std::size_t row_codes(std::size_t n_vocab) { return n_vocab + 4; }
 
 [[nodiscard]] Result<void> encode_log_probs(std::span<const float> logits,

@@ -1,5 +1,5 @@
-// Words that names are made of ("amber lantern"): everyday ones, so that every tokenizer knows
-// them, none of which is in plain_text().
+// Words for names ("amber lantern"): everyday words, so that every tokenizer knows them. None of
+// them occurs in plain_text().
 //
 // Threads: constants. Errors: none.
 #pragma once

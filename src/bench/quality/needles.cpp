@@ -10,7 +10,7 @@
 namespace slipstream::quality {
 namespace {
 
-// Tokens that are no hay: a planted sentence; the question and a chat template's own.
+// Tokens that are not hay: a planted sentence; the question and the chat template's own text.
 constexpr int kTokensOfName = 16;
 constexpr int kTokensOfQuestion = 40;
 
@@ -72,7 +72,7 @@ class Builder {
   std::vector<Needle> needles;
 
  private:
-  // Of words that are all different, so that a first name is one person's.
+  // All words are different, so that a first name belongs to one person.
   std::vector<std::string> names(std::size_t n) {
     std::vector<std::string_view> words(kNameWords.begin(), kNameWords.end());
     std::vector<std::string> all;

@@ -1,9 +1,9 @@
-// Needles: names planted in a long text and asked for afterwards, over depth (tokens of the text)
-// and position (where in it), in three kinds:
+// Needles: names planted in a long text and asked for afterwards, by depth (tokens of the text) and
+// position in the text. There are three kinds:
 //
-//   single       one name, asked for as it was said
+//   single       one name, asked for in the words in which it was stated
 //   several      a name at every position of one text, each asked for
-//   paraphrased  one name, said and asked for in other words
+//   paraphrased  one name, stated and asked for in different words
 //
 // The sentences are plain English and the same for every model.
 //
@@ -22,25 +22,25 @@ namespace slipstream::quality {
 inline constexpr std::array<double, 5> kNeedlePositions = {0, 0.25, 0.5, 0.75, 1};
 inline constexpr std::array<std::string_view, 3> kNeedleKinds = {"single", "several",
                                                                  "paraphrased"};
-// Below this a text has no room for five names and a question.
+// Below this depth a text has no room for five names and a question.
 inline constexpr int kNeedleDepthMin = 192;
 
 struct Needle {
   std::string kind;
   int depth = 0;
-  double position = 0;  // 0: at the beginning, 1: at the end
-  std::string name;     // what is right
-  std::string text;     // the text and the question: what a user says
+  double position = 0;  // 0: the beginning, 1: the end
+  std::string name;     // the right answer
+  std::string text;     // the user's message: the text and the question
 };
 
-// n_tokens of text as it is read by the model whose needles these are, different for each `place`.
+// Returns n_tokens of text, counted by the tested model's tokenizer, different for each `place`.
 using Hay = std::function<std::string(std::size_t place, std::size_t n_tokens)>;
 
-// n_texts of each kind, depth and position. The same for every scheme.
+// Makes n_texts for each kind, depth and position, the same for every scheme.
 [[nodiscard]] std::vector<Needle> make_needles(std::span<const int> depths, int n_texts,
                                                const Hay& hay);
 
-// Whether an answer says the name, in whatever case.
+// Whether the answer contains the name, ignoring case.
 [[nodiscard]] bool answers(std::string_view answer, std::string_view name);
 
 }  // namespace slipstream::quality

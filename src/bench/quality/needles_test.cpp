@@ -100,7 +100,7 @@ TEST(PlainText, HasNoWordThatNamesAreMadeOf) {
 TEST(PlainText, SentencesAreFilledIn) {
   const std::string text = plain_text(20000);
   EXPECT_EQ(text, plain_text(20000));
-  // A place for a word is a capital letter alone.
+  // A single capital letter marks a place for a word.
   for (const char* place : {" P ", " D ", " T ", " L ", " W ", " R.", " N "}) {
     EXPECT_FALSE(text.contains(place)) << place;
   }

@@ -100,7 +100,7 @@ class Prose {
     return words[random_() % n];  // not a distribution: those differ between libraries
   }
 
-  // A capital letter alone is a place for a word of its list.
+  // A single capital letter is replaced by a word from its list.
   std::string sentence() {
     const std::string_view form = pick(kForms);
     std::string text;

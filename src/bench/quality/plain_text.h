@@ -1,8 +1,8 @@
-// Plain text of our own, the default of --text: everyday English sentences put together by a
-// program, the same every time. A model finds it easy, so that perplexity on it says little beyond
-// comparison; divergences from f16 are as telling as on any text.
+// Plain text, the default of --text: everyday English sentences combined by a program, the
+// same every time. It is easy for a model, so perplexity on it is only useful for comparison.
+// Divergences from f16 tell as much as on any other text.
 //
-// Threads: thread-safe. Errors: text_or_ours(): as of the file.
+// Threads: thread-safe. Errors: text_or_ours(): those of the file.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace slipstream::quality {
 
-// Of n_bytes or a paragraph more. No word of it is in name_words().
+// Returns n_bytes or up to a paragraph more. It contains no word of name_words().
 [[nodiscard]] std::string plain_text(std::size_t n_bytes);
 
-// What eval reads without --text.
+// The size of the text that eval reads without --text.
 inline constexpr std::size_t kPlainTextBytes = 160 << 10;
 
-// A file's; of no file: ours, of kPlainTextBytes.
+// The file's text; without a file, plain_text() of kPlainTextBytes.
 [[nodiscard]] Result<std::string> text_or_ours(const std::string& path);
 
 }  // namespace slipstream::quality

@@ -16,16 +16,16 @@
 namespace slipstream::quality {
 namespace {
 
-// The members by their names; nlohmann's macros (arm_json.h) know only its sorted JSON.
+// Members keep their names; nlohmann's macros (arm_json.h) support only its sorted JSON.
 Json json_of(const auto& value) { return nlohmann::json(value); }
 
-// How many of `items` are true of `is`.
+// The number of `items` for which `is` is true.
 template <class Items, class Is>
 auto count(const Items& items, Is is) {
   return std::ranges::count_if(items, is);
 }
 
-// How many answers are f16's; both answered the same questions in the same order.
+// The number of answers equal to f16's. Both answered the same questions in the same order.
 template <class Items>
 std::size_t n_same(const Items& items, const Items& base) {
   std::size_t n = 0;

@@ -1,21 +1,6 @@
-// quality.json: everything the suite has found, for programs; and what people read of it.
+// quality.json: everything that the suite has found, for programs, and reports of it for people.
 //
-//   format "slipstream-quality", version 1, created (UTC), slipstream, llama_cpp, ggml, cpu, n_cpus
-//   model       file, bytes, fingerprint
-//   options     depths, n_chunks, text, ... as they were used
-//   thresholds  fine_up_to, broken_from: kl_mean, same_top
-//   schemes     one for each KV scheme, f16 first; a trial that was not made is null:
-//     kv, bits_per_value (heads of 128), error (null: none), verdict (null of f16), reason, seconds, notes
-//     divergence  [depth, n_chunks, perplexity, divergence: members of DivergenceFigures] (null of f16), in
-//                 natural logarithms; shares and probabilities from 0 to 1;
-//                 rows: members of RowFigures (cache_rows.h), at the first depth
-//     needles     n, n_right, n_same (as f16's, word for word),
-//                 grid [kind, depth, position, n, n_right, n_same], answers
-//     tool_calls  n, n_calls, n_valid, n_as_expected, n_same, answers
-//     schemas     n, n_valid, answers
-//     drift       n_tokens, first_differences (n_tokens where none), median
-//
-// Threads: pure functions. Errors: write_report(): as of the files.
+// Threads: pure functions. Errors: write_report(): those of the files.
 #pragma once
 
 #include <filesystem>
@@ -30,7 +15,7 @@
 
 namespace slipstream::quality {
 
-// What the suite was made with.
+// The software and the machine that the suite ran with.
 struct Surroundings {
   std::string created = {};  // 2026-11-16T02:00:00Z
   std::string slipstream = {};
@@ -42,20 +27,38 @@ struct Surroundings {
   std::uint64_t model_bytes = 0;
 };
 
+// Makes quality.json:
+//
+//   format "slipstream-quality", version 1, created (UTC), slipstream, llama_cpp, ggml, cpu, n_cpus
+//   model       file, bytes, fingerprint
+//   options     depths, n_chunks, text, ... as they were used
+//   thresholds  fine_up_to, broken_from: kl_mean, same_top
+//   schemes     one for each KV scheme, f16 first; a trial that was not made is null:
+//     kv, bits_per_value (heads of 128), error (null: none), verdict (null for f16), reason,
+//     seconds, notes
+//     divergence  [depth, n_chunks, perplexity,
+//                 divergence: members of DivergenceFigures (null for f16), in natural logarithms;
+//                 shares and probabilities from 0 to 1;
+//                 rows: members of RowFigures (cache_rows.h), at the first depth]
+//     needles     n, n_right, n_same (same as f16's, word for word),
+//                 grid [kind, depth, position, n, n_right, n_same], answers
+//     tool_calls  n, n_calls, n_valid, n_as_expected, n_same, answers
+//     schemas     n, n_valid, answers
+//     drift       n_tokens, first_differences (n_tokens if none differs), median
 [[nodiscard]] Json make_report(std::span<const SchemeResult> schemes, const ArmOptions& options,
                                const Surroundings& surroundings);
 
 // Tables for a terminal, and the same as Markdown, which shows the pictures from files beside it.
 [[nodiscard]] std::string report_for_terminal(const Json& report);
 [[nodiscard]] std::string report_as_markdown(const Json& report);
-// What it says of each scheme but f16 at the greatest depth. Throws Json::exception if it is
-// another file's JSON.
+// The results of each scheme except f16 at the greatest depth. Throws Json::exception for JSON
+// of another kind.
 [[nodiscard]] std::vector<bench::QualityPoint> quality_points(const Json& report);
 [[nodiscard]] std::vector<bench::Picture> report_pictures(const Json& report);
 // One figure per line: kv,measure,kind,depth,position,value,error.
 [[nodiscard]] std::string report_as_csv(const Json& report);
 
-// quality.json, quality.csv, quality.md and its pictures in a folder, which is made.
+// Writes quality.json, quality.csv, quality.md and its pictures into a folder, which is created.
 [[nodiscard]] Result<void> write_report(const Json& report, const std::filesystem::path& folder);
 
 }  // namespace slipstream::quality

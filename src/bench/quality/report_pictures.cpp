@@ -1,4 +1,4 @@
-// What people look at first: divergence against size, and needles by depth.
+// The pictures that people look at first: divergence against size, and needles by depth.
 #include <map>
 #include <utility>
 

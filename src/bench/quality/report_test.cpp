@@ -66,7 +66,7 @@ TEST(Report, PicturesShowWhatWasMeasured) {
   ASSERT_EQ(pictures.size(), 2U);
   EXPECT_EQ(pictures[0].file, "divergence.svg");
   EXPECT_TRUE(pictures[0].svg.contains("<title>turbo4: 0.01</title>")) << pictures[0].svg;
-  // f16 is what the others differ from.
+  // f16 is the reference for the others.
   EXPECT_FALSE(pictures[0].svg.contains("f16:")) << pictures[0].svg;
   EXPECT_TRUE(pictures[1].svg.contains("<title>f16: 50</title>")) << pictures[1].svg;
   EXPECT_TRUE(report_as_markdown(report()).contains("](needles.svg)"));

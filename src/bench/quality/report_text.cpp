@@ -1,4 +1,4 @@
-// What people read of a report: tables, for a terminal and as Markdown, and one figure per line.
+// Reports for people: tables, for a terminal and as Markdown, and one figure per line.
 #include <algorithm>
 #include <vector>
 
@@ -12,10 +12,10 @@ using Row = std::vector<std::string>;
 
 struct Table {
   std::string title;
-  std::vector<Row> rows;  // the first one is the head
+  std::vector<Row> rows;  // the first one is the heading
 };
 
-// Characters, of UTF-8.
+// The number of characters in UTF-8 text.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
@@ -32,7 +32,7 @@ std::string aligned(const Table& table) {
     std::string line = " ";
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string padding(widths[i] - width(row[i]), ' ');
-      line += i == 0 ? row[i] + padding : "  " + padding + row[i];  // figures to the right
+      line += i == 0 ? row[i] + padding : "  " + padding + row[i];  // figures are right-aligned
     }
     text += line + "\n";
   }
@@ -90,7 +90,7 @@ Table divergence_table(const Json& report, int depth) {
   return table;
 }
 
-// Right answers and those that are f16's, of all kinds together.
+// Right answers and answers equal to f16's, for all kinds together.
 Table needle_table(const Json& scheme) {
   Table table{.title = format_text("Needles with {}: right / as f16 / asked, by depth and position",
                                    scheme["kv"].get<std::string>()),
@@ -176,14 +176,14 @@ std::string heading(const Json& report) {
       "llama.cpp {}, ggml {}; {}, {} CPUs; {}",
       report["model"]["file"].get<std::string>(), report["model"]["bytes"].get<std::uint64_t>(),
       report["options"]["text"].get<std::string>(),
-      report["options"].value("keys", "rotated"),  // before keys could be fitted
+      report["options"].value("keys", "rotated"),  // older reports have no fitted keys
       report["options"]["n_chunks"].get<int>(), report["slipstream"].get<std::string>(),
       report["llama_cpp"].get<std::string>(), report["ggml"].get<std::string>(),
       report["cpu"].get<std::string>(), report["n_cpus"].get<int>(),
       report["created"].get<std::string>());
 }
 
-// As RFC 4180 wants it.
+// Quotes as RFC 4180 requires.
 std::string quoted(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string out = "\"";

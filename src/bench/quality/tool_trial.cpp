@@ -11,7 +11,7 @@ namespace slipstream::quality {
 namespace {
 
 constexpr const char* kToolName = "lookup_name";
-// Longer than any answer below needs; a call that breaks off is not valid.
+// More tokens than any answer below needs. A call that breaks off is not valid.
 constexpr int kCallTokensMax = 96;
 constexpr int kSchemaTokensMax = 256;
 
@@ -31,7 +31,7 @@ Json tools() {
                          {"parameters", parameters()}}}}});
 }
 
-// Each with an end that a model must reach: no text or list without a length.
+// Every text and list has a maximum length, so that a model must reach an end.
 std::vector<Json> schemas() {
   const Json word = {{"type", "string"}, {"minLength", 1}, {"maxLength", 12}};
   return {
@@ -88,7 +88,7 @@ Result<std::vector<ToolCallOutcome>> try_tool_calls(const Asker& asker, int n_ca
                                                     const OnProgress& on_progress) {
   std::vector<ToolCallOutcome> outcomes;
   for (int i = 0; i < n_calls; ++i) {
-    // Steps of 7, which has no divisor in common with the number of words.
+    // Steps of 7, which has no common divisor with the number of words.
     const std::string asked(kNameWords[static_cast<std::size_t>(i) * 7 % kNameWords.size()]);
     const Result<ChatAnswer> answer =
         asker.ask({.text = format_text("Look up the full name of \"{}\".", asked),

@@ -1,10 +1,10 @@
-// Tool calls, unconstrained: a model is offered one tool, asked for something that needs it, and
-// its answer is read by the server's own parsers. And answers under a JSON schema, which the
-// server's grammars constrain: they must all be valid, and are measured all the same.
+// Unconstrained tool calls: a model is offered one tool and asked for something that needs it, and
+// the server's own parsers read its answer. Also answers under a JSON schema, constrained by the
+// server's grammars: all of them must be valid, but they are measured nevertheless.
 //
-// A validator reads the schema apart from the grammars (server/schema/naive_validator.h).
+// The validator reads the schema independently of the grammars (server/schema/naive_validator.h).
 //
-// Threads: pure functions. Errors: as of Asker::ask().
+// Threads: pure functions. Errors: those of Asker::ask().
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@ namespace slipstream::quality {
 
 struct ToolCallOutcome {
   std::string asked = {};   // the name to look up
-  std::string answer = {};  // "name(arguments)", or what was said instead
-  bool is_call = false;     // exactly one, complete
+  std::string answer = {};  // "name(arguments)", or the text that came instead
+  bool is_call = false;     // exactly one complete call
   bool right_name = false;
-  bool valid = false;  // a call of the right name, its arguments valid under the tool's schema
-  bool as_expected = false;  // and with the name that was asked for
+  bool valid = false;        // the right name, and arguments that are valid under the tool's schema
+  bool as_expected = false;  // valid, and with the name that was asked for
 };
 
 struct SchemaOutcome {

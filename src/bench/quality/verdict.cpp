@@ -28,7 +28,7 @@ std::string what_is_past(const Thresholds& limit, const DepthFigures& figures) {
         "a layer's cache does not hold what was written to it, for {} tokens from {} on",
         figures.rows.n_lost, figures.rows.first_lost);
   }
-  if (!(found.kl_mean <= limit.kl_mean)) {  // so that a NaN is past it
+  if (!(found.kl_mean <= limit.kl_mean)) {  // so that NaN exceeds it
     return format_text("mean KL divergence {:.4f} at depth {} is above {}", found.kl_mean,
                        figures.depth, limit.kl_mean);
   }

@@ -18,7 +18,7 @@ Verdict verdict_of(double kl_mean, double same_top) {
   return judge(std::vector{at(512, kl_mean, same_top)})->verdict;
 }
 
-// The figures of docs/quality.md, both texts.
+// The figures of docs/quality.md for both texts.
 TEST(Verdict, OfWhatWasMeasuredOnTheNeedleModel) {
   EXPECT_EQ(verdict_of(0.000054, 0.99535), Verdict::kFine);         // q8_0
   EXPECT_EQ(verdict_of(0.016789, 0.90688), Verdict::kFine);         // q4_0

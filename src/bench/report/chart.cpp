@@ -14,7 +14,7 @@ namespace {
 constexpr double kWidth = 560;
 constexpr double kHeight = 320;
 constexpr double kLeft = 48;
-constexpr double kRight = 84;  // names stand there
+constexpr double kRight = 84;  // room for names
 constexpr double kTop = 52;
 constexpr double kBottom = 48;
 constexpr double kPlotWidth = kWidth - kLeft - kRight;
@@ -46,7 +46,7 @@ std::string number_text(double value) {
   return format_text("{:.0f}", value);
 }
 
-// 1, 2 or 5 times a power of ten, so that about five of them reach `max`.
+// 1, 2 or 5 times a power of ten, chosen so that about five steps reach `max`.
 double tick_step(double max) {
   const double rough = max / 5;
   const double power = std::pow(10, std::floor(std::log10(rough)));
@@ -56,7 +56,7 @@ double tick_step(double max) {
   return 10 * power;
 }
 
-// How many whole steps there are to `end`; a hair less is whole, too.
+// The number of whole steps up to `end`. A step that is short by a rounding error counts.
 int n_steps(double end, double step) { return static_cast<int>(end / step + 1e-6); }
 
 struct Scale {
@@ -111,7 +111,7 @@ std::string x_label(double x, std::string_view label) {
       kTop + kPlotHeight + 18, escape_html(label));
 }
 
-// Names at the right end of lines, pushed apart where they would overlap.
+// Names at the right end of lines, pushed apart if they would overlap.
 struct Name {
   double y;
   const Series* series;
@@ -146,7 +146,7 @@ struct Box {
   }
 };
 
-// Beside a point, where it covers neither another point nor another name, if there is such a place.
+// Places names beside points, where they cover no other point or name if possible.
 class NamesBesidePoints {
  public:
   void add_point(double x, double y) { taken_.push_back({x - 5, y - 5, x + 5, y + 5}); }

@@ -17,7 +17,7 @@ struct Comparison {
   double to_default;
 };
 
-// The schemes that are compared with the first.
+// The schemes that are compared with the first one.
 std::vector<std::string> compared(const SpeedReport& report) {
   std::vector<std::string> schemes = report.matrix.kv;
   std::erase_if(schemes, [&](const std::string& kv) {
@@ -49,7 +49,7 @@ std::string place(const Cell& cell) {
 
 double value_of(const Comparison& comparison) { return comparison.ratio.value; }
 
-// Where the first scheme is faster without flash attention; empty where it never is.
+// Where the first scheme is faster without flash attention; empty if it never is.
 std::string best_setting(const SpeedReport& report) {
   std::size_t n_cells = 0;
   std::size_t n_decode = 0;

@@ -1,4 +1,4 @@
-// What a benchmark found, in sentences: the largest gains, and every loss.
+// The findings of a benchmark in sentences: the largest gains, and every loss.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once

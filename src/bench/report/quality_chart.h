@@ -1,4 +1,4 @@
-// What KV schemes cost in quality, against their size, as a chart.
+// A chart of what KV schemes cost in quality, against their size.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once
@@ -10,16 +10,16 @@
 
 namespace slipstream::bench {
 
-// What `slipstream eval` found of a scheme.
+// What `slipstream eval` found for a scheme.
 struct QualityPoint {
   std::string kv;
-  double bits = 0;  // per number of the cache
+  double bits = 0;  // per number in the cache
   double kl_divergence = 0;
   double same_top1 = 0;  // from 0 to 1
-  int colour = 0;        // as of Series
+  int colour = 0;        // as in Series
 };
 
-// For scatter_chart(); a scheme without divergence has no place on its scale.
+// For scatter_chart(). A scheme without divergence has no place on its logarithmic scale.
 [[nodiscard]] Chart quality_chart(std::span<const QualityPoint> points);
 
 }  // namespace slipstream::bench

@@ -112,7 +112,7 @@ TEST(Report, HtmlStandsAloneAndIsEscaped) {
     EXPECT_EQ(html.find(outside), std::string::npos) << outside;
   }
   EXPECT_EQ(count(html, "<svg"), count(html, "</svg>"));
-  EXPECT_EQ(count(html, "<tr"), 4U);  // a head and three cells
+  EXPECT_EQ(count(html, "<tr"), 4U);  // a heading and three cells
 }
 
 TEST(Report, PicturesAreFilesThatMarkdownShows) {
@@ -139,7 +139,7 @@ TEST(Chart, LinesGoThroughTheirPoints) {
        .y_name = "y",
        .x_labels = {"0", "1k"},
        .series = {{.name = "a", .colour = 1, .points = {{.x = 0, .y = 10}, {.x = 1, .y = 5}}}}});
-  // Twice as much is twice as far from the axis at the bottom.
+  // Twice the value must be twice as far from the axis at the bottom.
   const auto y_of = [&](std::size_t n) {
     std::size_t at = 0;
     for (std::size_t i = 0; i <= n; ++i) at = svg.find("cy=\"", at) + 4;

@@ -49,7 +49,7 @@ int colour_of(const SpeedReport& report, std::string_view kv) {
   return colour_at(static_cast<std::size_t>(at - report.matrix.kv.begin()));
 }
 
-// One series per scheme: at each of x's places the cell that `find` names.
+// One series per scheme; at each x, the cell that `find` names.
 std::vector<Series> series_of(const SpeedReport& report, std::size_t n_places,
                               const std::function<Cell(const std::string&, std::size_t)>& find,
                               const std::function<Point(const CellSummary&)>& value) {
@@ -75,7 +75,7 @@ Point decode_of(const CellSummary& cell) { return of_spread(cell.decode); }
 Point prefill_of(const CellSummary& cell) { return of_spread(cell.prefill); }
 Point cache_of(const CellSummary& cell) { return {.y = cell.kv_bytes / kMiB}; }
 
-// As parts of a page.
+// The charts as parts of a page.
 std::vector<Picture> draw_charts(const SpeedReport& report) {
   const Matrix& matrix = report.matrix;
   std::vector<std::string> depths;

@@ -1,5 +1,4 @@
-// One benchmark as documents for people: Markdown with pictures, and one HTML file that needs no
-// other.
+// One benchmark as documents for people: Markdown with pictures, and a single HTML file.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once
@@ -18,14 +17,14 @@ struct SpeedReport {
   RunHeader header;
   Matrix matrix;
   std::vector<CellSummary> cells;
-  double seconds = 0;  // that all turns took together
+  double seconds = 0;  // for all turns together
   std::vector<QualityPoint> quality;
 };
 
-// Files of their own.
+// The pictures as separate files.
 [[nodiscard]] std::vector<Picture> pictures(const SpeedReport& report);
 
-// Shows the pictures from files beside it.
+// The Markdown shows the pictures from files beside it.
 [[nodiscard]] std::string markdown_report(const SpeedReport& report);
 [[nodiscard]] std::string html_report(const SpeedReport& report);
 

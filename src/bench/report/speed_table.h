@@ -1,8 +1,8 @@
 // The speed matrix as a table: for a terminal, for Markdown, for a spreadsheet.
 //
-// Ratios are to the first scheme at the same depth and concurrency: at the better of with and
-// without flash attention, and beside that at its default. LOSS stands where a scheme is
-// slower, ~ where the ranges of both overlap, so that nobody takes noise for a gain.
+// Ratios are relative to the first scheme at the same depth and concurrency: to the better of with
+// and without flash attention, and also to its default. LOSS marks a scheme that is slower, ~ marks
+// ranges that overlap, so that nobody mistakes noise for a gain.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once

@@ -1,5 +1,5 @@
-// TextTable: rows under a head, for a terminal or as Markdown. The first column stands left,
-// numbers right.
+// TextTable: rows under a heading, for a terminal or as Markdown. The first column is left-aligned,
+// numbers are right-aligned.
 //
 // Threads: thread-compatible. Errors: none.
 #pragma once
@@ -16,7 +16,7 @@ class TextTable {
   using Row = std::vector<std::string>;
 
   explicit TextTable(Row head) : rows_{std::move(head)} {}
-  // As wide as the head; a shorter row is filled up.
+  // A row shorter than the heading is filled up.
   void add(Row row);
 
   [[nodiscard]] std::string plain() const;

@@ -1,5 +1,4 @@
-// Tasks and figures as JSON: what the processes of a benchmark tell each other, and what
-// runs.jsonl keeps.
+// Tasks and figures as JSON, for the processes of a benchmark and for runs.jsonl.
 //
 // Threads: thread-safe. Errors: the from_... functions throw nlohmann's exceptions.
 #pragma once

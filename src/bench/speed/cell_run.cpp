@@ -23,11 +23,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// As llama-bench has it: so many tokens of a prompt are computed at a time.
+// This many tokens of a prompt are computed at a time, as in llama-bench.
 constexpr int kStepTokens = 512;
-// Of libllama.
+// The limit of libllama.
 constexpr std::uint32_t kSequencesMax = 256;
-// What share of a cell's time is filling its depth, for the progress bar alone.
+// The share of a cell's time for filling its depth; used only for the progress bar.
 constexpr double kFillShare = 0.7;
 
 double seconds_since(Clock::time_point start) {
@@ -43,7 +43,7 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// From here to now: how long, and how much of the cores this process had.
+// Measures the time since its construction, and how much of the cores this process had.
 class Stretch {
  public:
   [[nodiscard]] double seconds() const { return seconds_since(start_); }
@@ -117,8 +117,8 @@ class CellRun {
 
  private:
   [[nodiscard]] llama_memory_t memory() const { return llama_get_memory(model_.context()); }
-  // Of the text that all share up to the depth, and then of a sequence's own. A short text comes
-  // round again.
+  // All sequences share the text up to the depth; after it, each has its own. A short
+  // text is repeated.
   [[nodiscard]] Token token_at(int position, int sequence) const {
     const int stride = task_.n_prompt + task_.n_tokens;
     const auto place = static_cast<std::size_t>(position) +
@@ -155,7 +155,7 @@ class CellRun {
     return share();
   }
 
-  // Under another name first: a process that is killed leaves no half of a state.
+  // Writes under another name first, so that a killed process leaves no partial state.
   Result<void> keep() {
     std::vector<std::uint8_t> state(llama_state_seq_get_size(model_.context(), 0));
     state.resize(llama_state_seq_get_data(model_.context(), state.data(), state.size(), 0));
@@ -172,7 +172,7 @@ class CellRun {
     return {};
   }
 
-  // False where nothing is kept, or libllama does not take it: then the depth is computed.
+  // Returns false if no state was kept or libllama refuses it. Then the depth is computed.
   bool restore() {
     std::ifstream file(state_path(), std::ios::binary | std::ios::ate);
     if (!file) return false;
@@ -184,9 +184,10 @@ class CellRun {
     return file && llama_state_seq_set_data(model_.context(), state.data(), state.size(), 0) > 0;
   }
 
-  // libllama gives every sequence a stream of cells, and takes a sequence's state only if it was
-  // saved with as many. Their number comes after two words of its own, then the cells of each
-  // stream. Sequence 0's has cells; the others none, which is a word each at the end.
+  // libllama gives every sequence a stream of cells, and accepts a sequence's state only if it was
+  // saved with the same number of streams. This number is the third word of the state; the cells
+  // of each stream follow. Only the stream of sequence 0 has cells. Each of the others is one word
+  // at the end.
   static void set_streams(std::vector<std::uint8_t>& state, std::uint32_t n_streams) {
     constexpr std::size_t kNumberAt = 2 * sizeof(std::uint32_t);
     std::uint32_t n_before = 0;
@@ -205,7 +206,7 @@ class CellRun {
     return {};
   }
 
-  // Back to the depth. A recurrent state cannot be cut and is restored instead.
+  // Goes back to the depth. A recurrent state cannot be cut and is restored instead.
   Result<void> rewind() {
     bool was_cut = true;
     for (SeqId sequence = 0; sequence < task_.cell.n_sequences; ++sequence) {
@@ -219,7 +220,7 @@ class CellRun {
                                                 state_path().string(), take_llama_complaint()));
   }
 
-  // --- what counts
+  // --- what is measured
 
   Result<void> step(int position) {
     batch_.clear();
@@ -300,7 +301,7 @@ std::uint64_t forecast_kv_bytes(const CellTask& task, int n_cells) {
 }  // namespace
 
 Result<CellFigures> run_cell(const CellTask& task, const std::function<void(double)>& on_progress) {
-  constexpr int kCellsOfBlock = 256;  // libllama's own rounding
+  constexpr int kCellsOfBlock = 256;  // libllama's rounding
   const Cell& cell = task.cell;
   const int n_behind = std::max(task.n_prompt / cell.n_sequences + 1, task.n_tokens);
   const int n_each = (cell.depth + n_behind + kCellsOfBlock - 1) / kCellsOfBlock * kCellsOfBlock;

@@ -16,7 +16,7 @@ using nlohmann::json;
 struct Existing {
   std::optional<RunHeader> header;
   std::vector<TurnRecord> records;
-  bool ends_torn = false;  // without the end of its last line
+  bool ends_torn = false;  // its last line is incomplete
 };
 
 TurnRecord read_record(const json& line) {
@@ -34,8 +34,7 @@ void add_last(std::vector<TurnRecord>& records, TurnRecord record) {
   records.push_back(std::move(record));
 }
 
-// A last line that is cut short was being written when the machine went down: it counts as not
-// measured.
+// An incomplete last line was being written when the machine went down. It counts as not measured.
 Result<Existing> read(const std::filesystem::path& path) {
   Existing existing;
   std::ifstream file(path);
@@ -103,7 +102,7 @@ Result<void> Journal::add(TurnRecord record) {
   } else {
     line["error"] = record.error;
   }
-  file_ << line.dump() << "\n" << std::flush;  // every turn is safe as soon as it is over
+  file_ << line.dump() << "\n" << std::flush;  // every turn is saved as soon as it has ended
   if (!file_) return fail(Code::kIo, "cannot write the journal: is the disk full?");
   add_last(records_, std::move(record));
   return {};

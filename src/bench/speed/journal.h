@@ -1,6 +1,6 @@
-// Journal: runs.jsonl, the measured turns of a benchmark, one line each, in the order they were
-// measured. The first line says what was measured, on what; a run that was interrupted goes on
-// where its journal ends, if that line is the same.
+// Journal: runs.jsonl, the measured turns of a benchmark, one line each, in the order of
+// measurement. The first line says what was measured and where. An interrupted run continues where
+// its journal ends, if "work" in that line is the same.
 //
 //   {"work": {"model": ..., "fingerprint": ..., "threads": 1, ...}, "machine": {...}}
 //   {"cell": {"kv": "turbo4", "depth": 8192, "sequences": 8}, "repeat": 0, "ended": "...",
@@ -8,7 +8,8 @@
 //
 // A turn that failed has "error": "why not" instead of figures.
 //
-// Threads: thread-compatible. Errors: kIo; kInvalidArgument where the file holds other work.
+// Threads: thread-compatible.
+// Errors:  kIo; kInvalidArgument if the file holds other work.
 #pragma once
 
 #include <filesystem>
@@ -28,13 +29,13 @@ namespace slipstream::bench {
 struct TurnRecord {
   Turn turn;
   std::optional<CellFigures> figures;
-  std::string error;   // where there are none
-  double seconds = 0;  // of the whole turn: loading, filling or restoring its depth, measuring
+  std::string error;   // if there are no figures
+  double seconds = 0;  // for the whole turn: loading, filling or restoring its depth, measuring
 };
 
 struct RunHeader {
-  nlohmann::json work;     // what is measured: the same, or it is another run
-  nlohmann::json machine;  // where; the first run's stays
+  nlohmann::json work;     // what is measured; if it differs, it is another run
+  nlohmann::json machine;  // where; that of the first run is kept
 };
 
 class Journal {
@@ -43,9 +44,9 @@ class Journal {
                                             const RunHeader& header);
 
   [[nodiscard]] const RunHeader& header() const { return header_; }
-  // The last one of each turn.
+  // The last record of each turn.
   [[nodiscard]] const std::vector<TurnRecord>& records() const { return records_; }
-  // Without those that failed or were starved: they are tried again.
+  // Excludes turns that failed or were starved: they are tried again.
   [[nodiscard]] std::set<Turn> done() const;
 
   [[nodiscard]] Result<void> add(TurnRecord record);

@@ -95,7 +95,7 @@ TEST_F(JournalTest, ALineCutShortCountsAsNotMeasured) {
   Result<Journal> journal = Journal::open(path(), header("a"));
   ASSERT_TRUE(journal);
   EXPECT_EQ(journal->done().size(), 1U);
-  // What comes next must not be glued to the torn line.
+  // The next record must not be appended to the incomplete line.
   ASSERT_TRUE(journal->add(record(1, 2)));
   const Result<Journal> again = Journal::open(path(), header("a"));
   ASSERT_TRUE(again);

@@ -6,8 +6,8 @@
 namespace slipstream::bench {
 namespace {
 
-// Seconds for each token that is computed and each that it looks back at. Stock's quantised caches
-// are read faster than f16 by single tokens, and slower by prompts.
+// Seconds per computed token and per earlier token that it attends to. Compared with f16, stock's
+// quantised caches are read faster by single tokens and slower by prompts.
 struct AttentionCost {
   double prompt;
   double decode;

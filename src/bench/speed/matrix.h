@@ -1,8 +1,9 @@
-// The speed matrix: which cells are measured, in which order.
+// The speed matrix: which cells are measured, and in which order.
 //
-// Depth by depth, so that what is kept of a depth can go when it is done. Within a depth a repeat
-// measures every cell once, schemes next to each other and beginning with another one each time:
-// what slows the machine for a while slows all of them alike.
+// Depths come one after the other, so that what is kept for a depth can be removed when it is
+// done. Within a depth, each repeat measures every cell once. Schemes are measured next to each
+// other, starting with another one each time, so that a temporary slowdown of the machine
+// affects all alike.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once
@@ -15,8 +16,8 @@
 namespace slipstream::bench {
 
 struct Matrix {
-  // The first is what the others are compared with: at its default, and at its best of with and
-  // without flash attention, where both are there.
+  // The others are compared with the first scheme: at its default, and at the better of with and
+  // without flash attention if both were measured.
   std::vector<std::string> kv;
   std::vector<int> depths;
   std::vector<int> n_sequences;
@@ -31,8 +32,9 @@ struct Turn {
 
 [[nodiscard]] std::vector<Turn> plan_turns(const Matrix& matrix, const std::set<Turn>& done);
 
-// A guess for the time that is left: seconds of Qwen3-0.6B on two cores, on others as many units.
-// `task` says how long prompt and answer are. Whoever comes first to a depth fills it.
+// An estimate for the remaining time, in seconds for Qwen3-0.6B on two cores, and in
+// arbitrary units elsewhere. `task` gives the lengths of prompt and answer. The first turn at
+// a depth fills it.
 [[nodiscard]] double guess_seconds(const Turn& turn, const Matrix& matrix, const CellTask& task);
 
 }  // namespace slipstream::bench

@@ -42,8 +42,8 @@ TEST(Matrix, FillingADepthCosts) {
   EXPECT_GT(guess_seconds(first, kMatrix, {}), guess_seconds(second, kMatrix, {}));
 }
 
-// As measured: 535 s until 8k tokens were read, and 40 s for a prompt of 256 and 16 steps behind
-// them.
+// As measured: 535 s to read 8k tokens, and 40 s for a prompt of 256 tokens and 16
+// steps after them.
 TEST(Matrix, ItsGuessIsNearWhatWasMeasured) {
   CellTask task;
   task.n_prompt = 256;

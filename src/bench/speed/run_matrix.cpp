@@ -19,19 +19,19 @@ Result<CellFigures> measure(const CellTask& task, const std::vector<std::string>
   }
 }
 
-// Each depth's states in a folder of its own. Those of an interrupted run are used: at a large
-// depth they are most of its work.
+// Each depth has its own folder of states. Those of an interrupted run are reused: at a large depth
+// they are most of the work.
 std::filesystem::path states_of(const CellTask& task, int depth) {
   return task.states / format_text("{}", depth);
 }
 
 void make_folder(const std::filesystem::path& path) {
-  std::error_code ignored;  // the cell that cannot keep a state there says why
+  std::error_code ignored;  // a cell that cannot write there reports why
   std::filesystem::create_directories(path, ignored);
 }
 
 void remove_folder(const std::filesystem::path& path) {
-  std::error_code ignored;  // what is left costs room, not correctness
+  std::error_code ignored;  // leftovers cost space, not correctness
   std::filesystem::remove_all(path, ignored);
 }
 

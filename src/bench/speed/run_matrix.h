@@ -1,7 +1,7 @@
-// run_matrix(): measures what the journal does not have yet, one process per turn.
+// run_matrix(): measures what is missing in the journal, one process per turn.
 //
 // Threads: call from one thread.
-// Errors:  of the journal. A turn that fails is an entry of the journal.
+// Errors:  those of the journal. A turn that fails is an entry of the journal.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,8 @@ struct MatrixProgress {
   const Turn* turn = nullptr;
 };
 
-// task: everything but the cell. command: a program that answers with run_cell() (child_task.h).
-// Kept depths are removed as soon as they are not needed any more.
+// task: everything except the cell. command: a program that answers with run_cell() (child_task.h).
+// Kept depths are removed as soon as they are no longer needed.
 [[nodiscard]] Result<void> run_matrix(
     const Matrix& matrix, const CellTask& task, const std::vector<std::string>& command,
     Journal& journal, const std::function<void(const MatrixProgress&)>& on_progress);

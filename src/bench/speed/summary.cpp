@@ -28,7 +28,7 @@ CellSummary summarise_cell(const Cell& cell, std::span<const TurnRecord> records
   for (const TurnRecord& record : records) {
     if (record.turn.cell.kv == cell.kv && record.turn.cell.depth == cell.depth && record.figures &&
         record.figures->fill_seconds > 0) {
-      fills.push_back(record.figures->fill_seconds);  // by whichever concurrency came first
+      fills.push_back(record.figures->fill_seconds);  // from the concurrency that came first
     }
     if (record.turn.cell != cell) continue;
     if (!record.figures) {
@@ -61,7 +61,7 @@ const CellSummary& best_of(const std::vector<const CellSummary*>& baselines, Fig
       baselines, {}, [figure](const CellSummary* cell) { return (cell->*figure).median; });
 }
 
-// Cells of one depth and concurrency, the first scheme's first.
+// The cells of one depth and concurrency, starting with the first scheme.
 void compare_all(std::span<CellSummary> cells) {
   const CellSummary& standard = cells.front();
   std::vector<const CellSummary*> baselines;

@@ -1,6 +1,6 @@
-// What the repeats of each cell come to: medians with their range, beside the first scheme's at the
-// same depth and concurrency. If that was measured without flash attention too, the faster of the
-// two counts, for decode and prompts apart: nobody has to run stock at its slower setting.
+// Summarizes the repeats of each cell: medians with their range, compared with the first scheme at
+// the same depth and concurrency. If that was also measured without flash attention, the faster of
+// the two counts, separately for decode and prompts: nobody has to run stock at its slower setting.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once
@@ -19,14 +19,15 @@ struct Spread {
   double max = 0;
 };
 [[nodiscard]] Spread spread_of(std::vector<double> values);
-// The value below which `share` of them lie; between two neighbours in proportion. 0 of nothing.
+// The value below which `share` of the values lie, interpolated between neighbours. 0 if
+// there are none.
 [[nodiscard]] double percentile(std::vector<double> values, double share);
 
 enum class Verdict {
   kBaseline,
   kFaster,
-  kSame,    // the ranges overlap: not a difference yet
-  kSlower,  // a loss, and printed as one
+  kSame,    // the ranges overlap, so there is no clear difference
+  kSlower,  // a loss, and reported as one
 };
 
 struct Ratio {
@@ -41,18 +42,18 @@ struct CellSummary {
   Spread decode;
   Ratio prefill_ratio;  // to the first scheme at its best
   Ratio decode_ratio;
-  double prefill_to_default = 0;  // to the first scheme as it is; 0: nothing to compare with
+  double prefill_to_default = 0;  // to the first scheme at its default; 0: nothing to compare with
   double decode_to_default = 0;
   double step_ms_p50 = 0;
   double step_ms_p99 = 0;
-  double fill_seconds = 0;  // median of those that filled the depth; 0: none did
+  double fill_seconds = 0;  // median of the turns that filled the depth; 0 if none did
   double rss_bytes = 0;
   double kv_bytes = 0;
   double cpu_share_min = 0;
   std::string error;
 };
 
-// In the matrix's order.
+// In the order of the matrix.
 [[nodiscard]] std::vector<CellSummary> summarise(const Matrix& matrix,
                                                  std::span<const TurnRecord> records);
 

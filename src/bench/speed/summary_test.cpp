@@ -48,7 +48,7 @@ TEST(Summary, OverlapIsNoDifference) {
   EXPECT_EQ(compare({22, 20, 21}, {10, 12, 11})[1].decode_ratio.verdict, Verdict::kSlower);
 }
 
-// Stock is as fast as its better setting: with flash attention, its default, or without.
+// Stock counts with its better setting: with flash attention, its default, or without.
 TEST(Summary, ComparesWithTheBestOfBothSettings) {
   const Matrix matrix{
       .kv = {"f16", "f16 -fa off", "turbo4"}, .depths = {0}, .n_sequences = {1}, .n_repeats = 1};
@@ -68,7 +68,7 @@ TEST(Summary, ComparesWithTheBestOfBothSettings) {
   EXPECT_DOUBLE_EQ(cells[0].decode_to_default, 0) << "it is the default";
 }
 
-// An older run, or a model that needs flash attention.
+// For example an older run, or a model that needs flash attention.
 TEST(Summary, WithoutTheOtherSettingTheDefaultIsTheBest) {
   const Matrix matrix{
       .kv = {"f16", "f16 -fa off", "turbo4"}, .depths = {0}, .n_sequences = {1}, .n_repeats = 1};

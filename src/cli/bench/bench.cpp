@@ -47,7 +47,7 @@ Result<int> parse_depth(std::string_view text) {
   return static_cast<int>(depth);
 }
 
-// What --kv auto is for the model, with a context for the deepest cell.
+// The scheme that --kv auto chooses for the model, with a context for the deepest cell.
 Result<std::string> resolve_auto(const Options& options, const Matrix& matrix) {
   const Result<std::uint64_t> available = available_memory();
   if (!available) return std::unexpected(available.error());
@@ -98,7 +98,7 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view text
   return {};
 }
 
-// A text of ours unless one was named; where the cells' processes find it.
+// The text that was named, or plain_text(), written where the cells' processes find it.
 Result<std::filesystem::path> text_for(const Options& options, const std::filesystem::path& to) {
   if (!options.text.empty()) return std::filesystem::path(options.text);
   constexpr std::size_t kBytes = std::size_t{1} << 20;
@@ -108,8 +108,8 @@ Result<std::filesystem::path> text_for(const Options& options, const std::filesy
   return path;
 }
 
-// quality.json of `slipstream eval --out` into the same directory, at its greatest depth; nothing
-// if it is not there.
+// Reads quality.json, which `slipstream eval --out` wrote into the same directory, at its greatest
+// depth. Returns nothing if the file is missing.
 std::vector<QualityPoint> read_quality(const std::filesystem::path& path) {
   std::ifstream file(path);
   try {

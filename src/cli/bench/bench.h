@@ -1,6 +1,6 @@
-// `slipstream bench MODEL`: the speed of KV schemes by depth and concurrency, against stock
-// llama.cpp in the same run. The table goes to standard output, progress to standard error,
-// everything into a directory: runs.jsonl, speed.csv, report.md, report.html.
+// `slipstream bench MODEL`: measures the speed of KV schemes by depth and concurrency, against
+// stock llama.cpp in the same run. The table goes to standard output, progress to standard error,
+// and everything into a directory: runs.jsonl, speed.csv, report.md, report.html.
 #pragma once
 
 #include <string>
@@ -21,10 +21,10 @@ struct Options {
   std::string directory;  // empty: named after the model
 };
 
-// Exit statuses: 0; 1 where a cell or all could not be measured.
+// Returns the exit status: 0, or 1 if some or all cells could not be measured.
 int run(const Options& options);
 
-// The process of one cell: its task on standard input (bench/child_task.h).
+// Runs the process of one cell, with its task on standard input (bench/child_task.h).
 int run_cell_process();
 
 }  // namespace slipstream::bench

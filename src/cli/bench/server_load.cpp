@@ -21,10 +21,10 @@ namespace {
 
 using nlohmann::json;
 
-// English, by the tokenizers of today. The server says how many there were.
+// An average for English with current tokenizers. The server reports the actual count.
 constexpr std::size_t kBytesPerToken = 4;
 
-// "localhost:8080", "http://host:8080/" and ".../v1" are all meant to be ".../v1".
+// Turns "localhost:8080", "http://host:8080/" and ".../v1" into ".../v1".
 std::string base_url(std::string url) {
   if (!url.contains("://")) url = "http://" + url;
   while (url.ends_with('/')) url.pop_back();
@@ -100,7 +100,7 @@ Result<int> try_run(const ServerLoadOptions& options) {
     task.n_clients = n_clients;
     task.n_requests = options.n_requests > 0 ? options.n_requests : std::max(16, 4 * n_clients);
     Progress progress(format_text("{} clients", n_clients));
-    (void)run_load({.url = task.url,  // nobody's first request is counted
+    (void)run_load({.url = task.url,  // a first request that is not counted
                     .api_key = task.api_key,
                     .model = task.model,
                     .text = "Once upon a time ",

@@ -85,8 +85,8 @@ Result<int> try_calibrate(const CommandOptions& options) {
 }  // namespace
 
 int run(const CommandOptions& options) {
-  log::set_level(log::Level::kWarn);        // a person reads along
-  (void)unsetenv(turbo::kProfileVariable);  // it makes one, and what it measures is of that
+  log::set_level(log::Level::kWarn);        // a person reads the output
+  (void)unsetenv(turbo::kProfileVariable);  // the measurements belong to the profile made here
   const Result<int> status = try_calibrate(options);
   if (status) return *status;
   std::fprintf(stderr, "slipstream calibrate: %s\n", status.error().message.c_str());

@@ -1,7 +1,8 @@
-// `slipstream calibrate MODEL`: the smallest KV scheme that a model tolerates, written for
-// `--kv auto` (docs/calibrate.md). Tables go to standard output; progress goes to standard error.
+// `slipstream calibrate MODEL`: finds the smallest KV scheme that a model tolerates and
+// stores it for `--kv auto` (docs/calibrate.md). Tables go to standard output; progress goes
+// to standard error.
 //
-// Command declares it and, hidden, the one that measures layers in a process of its own.
+// Command declares this command and a hidden one, which measures layers in a process of its own.
 #pragma once
 
 #include <optional>
@@ -24,7 +25,7 @@ struct CommandOptions {
 class Command {
  public:
   explicit Command(CLI::App& app);
-  // The exit status; nothing if it was not asked for.
+  // The exit status; nullopt if the command was not given.
   [[nodiscard]] std::optional<int> run() const;
 
  private:
@@ -33,7 +34,7 @@ class Command {
   CLI::App* probe_;
 };
 
-// 0: done, 1: it could not be.
+// Returns 0 if done, 1 if it failed.
 int run(const CommandOptions& options);
 
 }  // namespace slipstream::calibrate

@@ -1,5 +1,5 @@
-// AnswerPrinter: an answer as it comes. Reasoning is dimmed, or between marks where there are no
-// colours; nothing of it is a control character (terminal_text.h).
+// AnswerPrinter: prints an answer as it arrives. Reasoning is dimmed, or put between marks if there
+// are no colours. No control characters of the answer are printed (terminal_text.h).
 //
 // Threads: thread-compatible. Errors: none.
 #pragma once
@@ -12,12 +12,12 @@ namespace slipstream::chat {
 
 struct Look {
   bool has_colors = false;
-  bool shows_reasoning = true;  // else the answer alone
+  bool shows_reasoning = true;  // otherwise only the answer
 };
-// Of standard output: colours on a terminal, unless NO_COLOR is set or it is a dumb one.
+// For standard output: colours on a terminal, unless NO_COLOR is set or the terminal is dumb.
 [[nodiscard]] Look look_of_terminal();
 
-// Text that stands back.
+// Text that is less prominent.
 [[nodiscard]] std::string dimmed(const std::string& text, const Look& look);
 
 class AnswerPrinter {
@@ -25,7 +25,7 @@ class AnswerPrinter {
   explicit AnswerPrinter(const Look& look) : look_(look) {}
 
   void print(const Piece& piece);
-  // The last line has an end, and colours have.
+  // Ends the last line and the colours.
   void finish();
 
  private:

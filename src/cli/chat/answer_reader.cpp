@@ -5,13 +5,13 @@
 namespace slipstream::chat {
 namespace {
 
-constexpr double kTogetherSeconds = 0.001;  // what comes within it came as one
+constexpr double kTogetherSeconds = 0.001;  // pieces within this time count as one
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// A field of the type that it should have, else the other value.
+// The field's value if it has the right type; otherwise "" or 0.
 std::string text_at(const Json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
@@ -63,7 +63,7 @@ void AnswerReader::take_event(const Json& event) {
 }
 
 void AnswerReader::take_delta(const Json& delta) {
-  // Some servers call it so.
+  // Servers use one of two names for it.
   std::string reasoning = text_at(delta, "reasoning_content");
   if (reasoning.empty()) reasoning = text_at(delta, "reasoning");
   give(Piece::Kind::kReasoning, reasoning);
@@ -89,7 +89,7 @@ void AnswerReader::give(Piece::Kind kind, const std::string& text) {
 
 std::string AnswerReader::error() const {
   if (!error_.empty()) return error_;
-  // A body that is no stream of events has no line feed at its end.
+  // A body that is not a stream of events has no line feed at its end.
   return error_message(Json::parse(lines_.rest(), nullptr, /*allow_exceptions=*/false));
 }
 

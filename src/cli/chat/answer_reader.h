@@ -1,6 +1,6 @@
-// AnswerReader: an Answer out of the events of a streamed chat completion, timed as they come.
+// AnswerReader: builds an Answer from the events of a streamed chat completion, and times them.
 //
-// Threads: thread-compatible. Errors: kept; error() is the first that an event told.
+// Threads: thread-compatible. Errors: kept; error() returns the first one that an event reported.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ class AnswerReader {
   explicit AnswerReader(const std::function<void(const Piece&)>& on_piece) : on_piece_(on_piece) {}
 
   void take(std::string_view bytes);
-  // The message of an error that came instead of events, or as one; empty: none did.
+  // The message of an error that came instead of events or as an event; empty if there was none.
   [[nodiscard]] std::string error() const;
   [[nodiscard]] Answer finish();
 
@@ -36,7 +36,7 @@ class AnswerReader {
   std::string error_;
 };
 
-// "message" of OpenAI's {"error": {"message"}}, or what there is of one.
+// The "message" in OpenAI's {"error": {"message"}}, or what is present of it.
 [[nodiscard]] std::string error_message(const Json& body);
 
 }  // namespace slipstream::chat

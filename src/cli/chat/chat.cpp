@@ -48,7 +48,7 @@ Result<int> talk(const Options& options, const std::string& url, const std::stri
 Result<int> try_chat(const Options& options) {
   const Interrupts interrupts;
   if (!options.server.empty()) return talk(options, options.server, options.api_key);
-  log::set_level(log::Level::kWarn);  // what the server would tell is nothing for a conversation
+  log::set_level(log::Level::kWarn);  // the server's log would disturb the conversation
   const Result<LocalServer> server = LocalServer::start(options.local, Interrupts::happened);
   if (!server) return std::unexpected(server.error());
   return talk(options, server->url(), server->api_key());

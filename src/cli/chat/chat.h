@@ -14,19 +14,19 @@ class App;
 namespace slipstream::chat {
 
 struct Options {
-  serve::Options local;  // how its model is loaded
-  std::string server;    // the address of one instead
+  serve::Options local;  // how the local model is loaded
+  std::string server;    // address of a server to use instead
   std::string api_key;
-  std::string model_name;  // of the server's models; empty: its first
+  std::string model_name;  // one of the server's models; empty: its first
   std::string system;
-  std::optional<double> temperature;  // else the server's
+  std::optional<double> temperature;  // otherwise the server's
   std::optional<int> n_tokens_max;
 };
 
 class Command {
  public:
   explicit Command(CLI::App& app);
-  // The exit status; nothing if it was not asked for.
+  // The exit status; nullopt if the command was not given.
   [[nodiscard]] std::optional<int> run() const;
 
  private:
@@ -34,7 +34,7 @@ class Command {
   CLI::App* chat_;
 };
 
-// 0: done; 1: no answer could be had; 2: neither a model nor a server was named.
+// Returns 0 if done; 1 if no answer was received; 2 if neither a model nor a server was named.
 int chat(const Options& options);
 
 }  // namespace slipstream::chat

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kPollMs = 50;
 constexpr long kConnectSecondsMax = 20;
-constexpr long kQuestionSecondsMax = 60;  // of one that is answered at once
+constexpr long kQuestionSecondsMax = 60;  // for requests that are answered immediately
 constexpr std::size_t kBodyBytesMax = std::size_t{16} << 20;
 
 std::string api_url(std::string url) {
@@ -29,7 +29,7 @@ bool is_loopback(std::string_view url) {
   return host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]");
 }
 
-// Callbacks of C: nothing may be thrown through them.
+// These are C callbacks: no exception may pass through them.
 std::size_t append_text(char* bytes, std::size_t, std::size_t n, void* user) noexcept {
   try {
     auto& body = *static_cast<std::string*>(user);
@@ -51,7 +51,7 @@ std::size_t feed_reader(char* bytes, std::size_t, std::size_t n, void* user) noe
 
 constexpr std::string_view kKvBytes = "slipstream:kv_cache_bytes{";
 
-// What stands between the quotes of a label; empty: it is not there.
+// The value of a label, without its quotes; empty if the label is missing.
 std::string_view label_of(std::string_view line, std::string_view name) {
   const std::size_t at = line.find(format_text("{}=\"", name));
   if (at == std::string_view::npos) return "";
@@ -62,7 +62,7 @@ std::string_view label_of(std::string_view line, std::string_view name) {
 }  // namespace
 
 std::optional<double> tokens_per_second(const Answer& answer) {
-  // Of an answer in one piece only the whole time says anything about its speed.
+  // If an answer came in one piece, only the total time says something about its speed.
   const int n_tokens = answer.is_streamed ? answer.n_generated - 1 : answer.n_generated;
   const double seconds = answer.seconds - (answer.is_streamed ? answer.first_token_s : 0);
   if (n_tokens <= 0 || seconds <= 0) return std::nullopt;
@@ -102,7 +102,7 @@ struct ChatClient::Handles {
   }
   void add_header(const std::string& line) { headers = curl_slist_append(headers, line.c_str()); }
 
-  // A handle for the next question; connections stay.
+  // Prepares the handle for the next request. Connections are kept.
   CURL* begin(const std::string& url, bool is_local) const {
     curl_easy_reset(easy);
     curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
@@ -118,7 +118,7 @@ ChatClient::ChatClient(const std::string& url, const std::string& api_key)
     : url_(api_url(url)), handles_(std::make_unique<Handles>()) {
   SLIP_CHECK(handles_->easy != nullptr && handles_->multi != nullptr, "libcurl does not start");
   handles_->add_header("Content-Type: application/json");
-  handles_->add_header("Expect:");  // no round trip before a long body
+  handles_->add_header("Expect:");  // avoids a round trip before a long body
   if (!api_key.empty()) handles_->add_header("Authorization: Bearer " + api_key);
 }
 
@@ -198,7 +198,7 @@ Result<Answer> ChatClient::ask(Json request, const std::function<void(const Piec
   const CURLcode code = message == nullptr ? CURLE_OK : message->data.result;
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-  curl_multi_remove_handle(handles_->multi, curl);  // of an answer in progress: closes, ends it
+  curl_multi_remove_handle(handles_->multi, curl);  // closes the connection of an unfinished answer
   Answer answer = reader.finish();
   answer.is_stopped = n_running > 0;
   if (answer.is_stopped) return answer;

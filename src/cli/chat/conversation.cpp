@@ -22,7 +22,7 @@ std::string_view without_spaces(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
-// The first word and the rest.
+// The first word, and the rest.
 std::pair<std::string_view, std::string_view> split_word(std::string_view text) {
   const std::size_t space = std::min(text.find_first_of(" \t\n"), text.size());
   return {text.substr(0, space), without_spaces(text.substr(space))};
@@ -34,7 +34,7 @@ struct Conversation::CommandEntry {
   std::string_view name;
   std::string_view usage;
   std::string_view what;
-  void (Conversation::*run)(std::string_view);  // null: leaves
+  void (Conversation::*run)(std::string_view);  // null: ends the conversation
 
   static std::span<const CommandEntry> all() {
     static constexpr std::array kCommands = {
@@ -96,7 +96,7 @@ std::optional<std::string> Conversation::read_message(LineEditor& editor) {
     if (input.outcome == Outcome::kInterrupted) continue;
     if (!is_quoted) return text;
     text.erase(text.size() - kQuotes.size());
-    // Quotes on lines of their own are no lines of the text.
+    // Line feeds next to the quotes do not belong to the text.
     if (text.ends_with('\n')) text.pop_back();
     if (text.starts_with('\n')) text.erase(0, 1);
     return text;
@@ -128,7 +128,7 @@ Result<Answer> Conversation::fetch_answer() {
 void Conversation::answer() {
   const Result<Answer> answer = fetch_answer();
   if (!answer) {
-    session_.drop_question();  // it may be asked again, or otherwise
+    session_.drop_question();  // the user may ask again or differently
     say(answer.error().message);
     return;
   }
@@ -186,7 +186,7 @@ void Conversation::system(std::string_view argument) {
 void Conversation::set(std::string_view argument) {
   const auto [name, value] = split_word(argument);
   if (!name.empty()) {
-    // "-" takes it back.
+    // "-" resets the setting.
     const Result<void> done = session_.set(name, value == "-" ? "" : value);
     if (!done) return say(done.error().message);
   }

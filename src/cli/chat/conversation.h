@@ -20,14 +20,14 @@ class Conversation {
   Conversation(ChatClient& client, const ServerModel& model, Session& session);
 
   void run();
-  // One question and its answer, without a terminal. Whether there was one.
+  // Asks one question without a terminal. Returns whether there was an answer.
   [[nodiscard]] bool answer_once(std::string question);
 
  private:
   struct CommandEntry;
-  // A message or a command, of several lines perhaps; nothing at the end of input.
+  // Reads a message or a command, possibly of several lines; nullopt at the end of input.
   [[nodiscard]] std::optional<std::string> read_message(LineEditor& editor);
-  // Whether the conversation continues.
+  // Returns whether the conversation continues.
   bool obey(std::string_view line);
   void answer();
   [[nodiscard]] Result<Answer> fetch_answer();

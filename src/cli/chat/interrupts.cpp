@@ -5,7 +5,7 @@
 namespace slipstream::chat {
 namespace {
 
-// A handler of signals reaches nothing but what is global.
+// A signal handler can reach only global variables.
 std::atomic<bool> g_was_interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -16,7 +16,7 @@ extern "C" void note_interrupt(int /*signal*/) { g_was_interrupted = true; }
 Interrupts::Interrupts() {
   struct sigaction action{};
   action.sa_handler = note_interrupt;
-  sigemptyset(&action.sa_mask);  // and no SA_RESTART: a read of the terminal is to end
+  sigemptyset(&action.sa_mask);  // without SA_RESTART, so that a read of the terminal ends
   sigaction(SIGINT, &action, &before_);
 }
 

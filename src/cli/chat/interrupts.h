@@ -1,6 +1,7 @@
-// Interrupts: while this lives, Ctrl-C sets a flag to be polled and does not end the program.
+// Interrupts: while this object lives, Ctrl-C sets a flag to poll and does not end the program.
 //
-// Threads: made in the main thread, which alone receives the signal if others block it (Masked).
+// Threads: made in the main thread, the only one that receives the signal if others
+//          block it (Masked).
 // Errors:  none.
 #pragma once
 
@@ -19,8 +20,8 @@ class Interrupts {
   [[nodiscard]] static bool happened();
   static void clear();
 
-  // Threads that are started while this lives do not get the signal, so that it ends what the main
-  // thread waits for.
+  // Threads that start while this object lives do not receive the signal, so that it interrupts
+  // what the main thread waits for.
   class Masked {
    public:
     Masked();

@@ -28,7 +28,7 @@ struct FreeHistory {
   void operator()(History* history) const { history_end(history); }
 };
 
-// libedit's own would read on after the first signal.
+// libedit's own function would continue reading after the first signal.
 int read_character(EditLine* /*editor*/, wchar_t* character) noexcept {
   std::mbstate_t state{};
   while (true) {
@@ -62,7 +62,7 @@ struct LineEditor::Impl {
   void load_history() const {
     std::error_code error;
     std::filesystem::create_directories(history_file.parent_path(), error);
-    // It is made here, for its mode; libedit writes into what is there.
+    // The file is created here to set its mode. libedit writes into an existing file.
     if (!open_file(history_file.string(), O_RDWR | O_CREAT, kOwnerOnly)) return;
     HistEvent event{};
     ::history(history.get(), &event, H_LOAD, history_file.c_str());
@@ -78,7 +78,7 @@ struct LineEditor::Impl {
 
 LineEditor::LineEditor(std::filesystem::path history_file) : impl_(std::make_unique<Impl>()) {
   std::setlocale(LC_CTYPE, "");
-  if (MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");  // models do not write in ASCII
+  if (MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");  // models write more than ASCII
   impl_->history_file = std::move(history_file);
   impl_->history.reset(history_init());
   impl_->editor.reset(el_init("slipstream", stdin, stdout, stderr));
@@ -103,8 +103,8 @@ LineEditor::Input LineEditor::read(const std::string& prompt) {
   impl_->prompt = prompt;
   Interrupts::clear();
   el_resize(impl_->editor.get());
-  // Before the prompt is seen, or a Ctrl-D that answers it at once is taken by the terminal and
-  // lost.
+  // This must happen before the prompt is visible. Otherwise the terminal would consume an
+  // immediate Ctrl-D and it would be lost.
   el_set(impl_->editor.get(), EL_PREP_TERM, 1);
   int n = 0;
   const char* text = el_gets(impl_->editor.get(), &n);
@@ -124,7 +124,7 @@ std::filesystem::path history_path() {
     const char* value = std::getenv(name);
     return std::filesystem::path(value == nullptr ? "" : value);
   };
-  // A relative one is to be passed over, by the specification.
+  // The specification says that a relative path must be ignored.
   std::filesystem::path state = value_of("XDG_STATE_HOME");
   if (!state.is_absolute()) state = value_of("HOME") / ".local" / "state";
   return state / "slipstream" / "chat_history";

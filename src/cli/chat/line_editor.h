@@ -1,7 +1,7 @@
-// LineEditor: lines from the terminal, with editing and a history that outlives the program
-// (libedit; its ~/.editrc is honoured).
+// LineEditor: reads lines from the terminal, with editing and a persistent history (libedit;
+// ~/.editrc is honoured).
 //
-// The history is readable by its owner only. Where it cannot be kept, there is one for this run.
+// Only its owner can read the history. If it cannot be stored, it lasts for this run only.
 //
 // Threads: the main thread, which receives Ctrl-C (interrupts.h). Errors: none.
 #pragma once
@@ -22,7 +22,7 @@ class LineEditor {
   enum class Outcome { kLine, kInterrupted, kEnd };
   struct Input {
     Outcome outcome;
-    std::string line = {};  // without its line feed
+    std::string line = {};  // without the line feed
   };
   [[nodiscard]] Input read(const std::string& prompt);
 

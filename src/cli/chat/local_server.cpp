@@ -17,7 +17,7 @@ std::string random_key() {
   return format_text("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
 }
 
-// What it starts does not get Ctrl-C: all threads come from those that are begun here.
+// The threads of the server do not receive Ctrl-C: all of them descend from threads started here.
 Result<std::unique_ptr<ApiServer>> start_server(const serve::Options& options,
                                                 const std::string& api_key) {
   const Interrupts::Masked masked;

@@ -1,7 +1,7 @@
 // LocalServer: the server of `slipstream serve` inside this program, on a port of its own and with
-// a key that nobody else knows, so that a chat with a local model is one with a server.
+// a secret key, so that a chat with a local model works like a chat with a server.
 //
-// Threads: thread-compatible. Errors: as of loading the model.
+// Threads: thread-compatible. Errors: those of loading the model.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace slipstream::chat {
 
 class LocalServer {
  public:
-  // Waits until the model is loaded; is_stopped is asked meanwhile.
+  // Waits until the model is loaded. Meanwhile is_stopped is called.
   [[nodiscard]] static Result<LocalServer> start(serve::Options options, bool (*is_stopped)());
 
   [[nodiscard]] std::string url() const { return "http://" + server_->address(); }

@@ -29,7 +29,7 @@ constexpr std::array kSettings = {
     Setting{"presence_penalty", -2, 2},    Setting{"frequency_penalty", -2, 2},
     Setting{"repetition_penalty", 0, 100},
 };
-constexpr std::string_view kThinking = "thinking";  // of templates that know enable_thinking
+constexpr std::string_view kThinking = "thinking";  // for templates with enable_thinking
 
 std::unexpected<Error> unknown_setting(std::string_view name) {
   std::string names;

@@ -1,7 +1,7 @@
-// Session: what has been said so far, and with which settings: all that makes the next request.
+// Session: the messages so far and the settings: everything that makes up the next request.
 //
 // Threads: thread-compatible.
-// Errors:  kInvalidArgument for an unknown setting, with the known ones; as of files.
+// Errors:  kInvalidArgument for an unknown setting, listing the known ones; errors of files.
 #pragma once
 
 #include <string>
@@ -18,15 +18,16 @@ class Session {
 
   void say(std::string text) { add("user", std::move(text)); }
   void take_answer(std::string text) { add("assistant", std::move(text)); }
-  // So that the last thing said is the user's again; false: nothing was said yet.
+  // Removes the last answer, so that the user's message is the last one. Returns false if there
+  // are no messages.
   bool drop_answer();
-  // The last thing said, which had no answer.
+  // Removes the last message, a question without an answer.
   void drop_question() { messages_.erase(messages_.size() - 1); }
   void clear() { messages_ = Json::array(); }
 
   void set_system(std::string text) { system_ = std::move(text); }
   [[nodiscard]] const std::string& system() const { return system_; }
-  // "temperature", "0.7"; an empty value: the server's own.
+  // For example "temperature", "0.7". An empty value means the server's own.
   [[nodiscard]] Result<void> set(std::string_view name, std::string_view value);
   [[nodiscard]] const Json& settings() const { return settings_; }
   [[nodiscard]] const std::string& model() const { return model_; }
@@ -35,7 +36,7 @@ class Session {
   // The body of a chat completion.
   [[nodiscard]] Json request() const;
 
-  // A file that its owner alone can read. load() replaces everything but the model.
+  // Only its owner can read the file. load() replaces everything except the model.
   [[nodiscard]] Result<void> save(const std::string& path) const;
   [[nodiscard]] Result<void> load(const std::string& path);
 

@@ -51,7 +51,7 @@ TEST(Session, AnAnswerCanBeDropped) {
   session.take_answer("Hi");
   EXPECT_TRUE(session.drop_answer());
   EXPECT_EQ(session.n_messages(), 1U);
-  EXPECT_TRUE(session.drop_answer());  // of a question without one
+  EXPECT_TRUE(session.drop_answer());  // of a question without an answer
   EXPECT_EQ(session.n_messages(), 1U);
 }
 

@@ -8,7 +8,7 @@
 namespace slipstream::chat {
 namespace {
 
-// How many bytes the code point takes that begins here; 0: none does.
+// The number of bytes of the code point that begins here; 0 if it is invalid.
 std::size_t code_point_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -18,7 +18,7 @@ std::size_t code_point_bytes(std::string_view text) {
   for (std::size_t i = 1; i < n; ++i) {
     if ((byte(i) & 0xC0U) != 0x80) return 0;
   }
-  // Too long for what they say, surrogates, and what is beyond Unicode.
+  // Rejects overlong encodings, surrogates, and values beyond Unicode.
   const bool is_overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
   const bool is_none = (lead == 0xED && byte(1) > 0x9F) || (lead == 0xF4 && byte(1) > 0x8F);
   return is_overlong || is_none ? 0 : n;
@@ -39,7 +39,7 @@ std::string terminal_text(std::string_view text) {
     const std::size_t n = std::max<std::size_t>(code_point_bytes(text), 1);
     const std::string_view code_point = text.substr(0, n);
     if (code_point_bytes(text) == 0 || is_control(code_point)) {
-      // Of a control character of Unicode the second byte is its number.
+      // The second byte of a Unicode control character is its number.
       safe += format_text("\\x{:02x}", static_cast<unsigned char>(code_point.back()));
     } else {
       safe += code_point;

@@ -21,8 +21,8 @@ TEST(TerminalText, WritesControlCharactersOut) {
 
 TEST(TerminalText, WritesOutWhatIsNoText) {
   EXPECT_EQ(terminal_text("\x9b"), "\\x9b");
-  EXPECT_EQ(terminal_text("\xc0\x9b"), "\\xc0\\x9b");           // longer than it need be
-  EXPECT_EQ(terminal_text("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // half of a pair
+  EXPECT_EQ(terminal_text("\xc0\x9b"), "\\xc0\\x9b");           // longer than necessary
+  EXPECT_EQ(terminal_text("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // half of a surrogate pair
   EXPECT_EQ(terminal_text("\xf0\x9f\x99"), "\\xf0\\x9f\\x99");  // cut off
 }
 

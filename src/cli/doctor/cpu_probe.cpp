@@ -11,8 +11,8 @@
 namespace slipstream::doctor {
 namespace {
 
-// What the attention kernels can use, best first, under the kernel's names. The first seven are
-// x86, the rest ARM.
+// The features that the attention kernels can use, best first, under the kernel's names. The first
+// seven are x86, the rest ARM.
 constexpr std::array<std::string_view, 11> kUsefulFeatures = {
     "amx_int8", "amx_bf16", "avx512_vnni", "avx_vnni", "avx512bw", "avx2",
     "f16c",     "sve2",     "i8mm",        "asimddp",  "asimd"};
@@ -30,7 +30,7 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 Finding judge_kernels() {
-  // Highway's own dispatch decides at run time; the best target has the lowest bit.
+  // Highway's own dispatch decides at run time. The best target has the lowest bit.
   const std::int64_t targets = hwy::SupportedTargets();
   const std::string best = hwy::TargetName(targets & -targets);
   const bool scalar_only = best == "EMU128" || best == "SCALAR";

@@ -1,7 +1,7 @@
-// slipstream doctor: says what this machine has for running models and, for each thing that is
-// missing or slow, what to do about it.
+// slipstream doctor: reports what this machine offers for running models and, for everything that
+// is missing or slow, what to do about it.
 //
-// Threads: call from one thread. Errors: none; what cannot be found out is itself a finding.
+// Threads: call from one thread. Errors: none; what cannot be determined is itself a finding.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@ namespace slipstream::doctor {
 
 struct Options {
   std::string model_dir = ".";
-  std::string model;  // what it would need here; empty: none in particular
+  std::string model;  // reports what this model needs here; empty: none
 };
 
-// Prints the report to standard output. 1 if something is missing without which no model runs.
+// Prints the report to standard output. Returns 1 if something is missing without which
+// no model runs.
 int run(const Options& options);
 
 }  // namespace slipstream::doctor

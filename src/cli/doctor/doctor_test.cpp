@@ -107,7 +107,7 @@ TEST(Doctor, EngineNotesAPluginThatRefuses) {
   EXPECT_THAT(judge_engine(engine).at(2).value, HasSubstr("written for another ggml"));
 }
 
-// The probes run on the machine of the test: every one answers, and advice comes with every fault.
+// The probes run on the test's machine. Each one must answer, and each fault must come with advice.
 TEST(Doctor, ProbesAnswerOnThisMachine) {
   std::vector<Finding> findings = probe_cpu();
   findings.append_range(probe_memory());

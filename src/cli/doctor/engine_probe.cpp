@@ -14,8 +14,8 @@
 namespace slipstream::doctor {
 namespace {
 
-// The registry reports each library it loads in ggml's log; the report says it better. The last
-// line is kept: it says why a plugin refused.
+// The registry logs each library that it loads; the report says this better. The last line is kept
+// because it says why a plugin refused.
 std::string& last_log_line() {
   static std::string line;
   return line;

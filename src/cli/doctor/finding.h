@@ -11,7 +11,7 @@ namespace slipstream::doctor {
 
 enum class Status {
   kGood,     // as it should be
-  kNote,     // works, and could be better: the advice says how
+  kNote,     // works, but could be better: the advice says how
   kMissing,  // no model runs without it
 };
 
@@ -22,7 +22,7 @@ struct Finding {
   std::string advice;  // what to do; empty for kGood
 };
 
-// The topics aligned, the advice indented below its finding, a summary as the last line.
+// Topics are aligned, advice is indented below its finding, and the last line is a summary.
 std::string format_report(std::span<const Finding> findings);
 
 }  // namespace slipstream::doctor

@@ -37,7 +37,7 @@ double read_bandwidth_gb_per_s() {
   const std::span words(reinterpret_cast<const std::uint64_t*>(memory->bytes().data()),
                         kBytes / sizeof(std::uint64_t));
   double best_seconds = std::numeric_limits<double>::max();
-  volatile std::uint64_t sink = 0;  // keeps the reads
+  volatile std::uint64_t sink = 0;  // keeps the compiler from removing the reads
   for (int pass = 0; pass < kPasses; ++pass) {
     const auto start = std::chrono::steady_clock::now();
     sink = std::accumulate(words.begin(), words.end(), std::uint64_t{0});

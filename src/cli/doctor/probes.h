@@ -1,6 +1,5 @@
-// The probes: each looks at one part of the machine and returns findings. What they read from the
-// system and what they make of it are separate functions, so that tests can give them other
-// machines.
+// The probes: each examines one part of the machine and returns findings. Reading from the system
+// and judging the result are separate functions, so that tests can supply other machines.
 //
 // Threads: call from one thread. Errors: none, see doctor.h.
 #pragma once
@@ -18,21 +17,21 @@ std::vector<Finding> probe_cpu();
 std::vector<Finding> probe_memory();
 std::vector<Finding> probe_engine();
 std::vector<Finding> probe_storage(const std::string& model_dir);
-// A GGUF file, or org/repo[:quant] of an installed one.
+// `model` is a GGUF file, or org/repo[:quant] of an installed model.
 std::vector<Finding> probe_model(const std::string& model);
 
-// What one core reads from memory in a second; 0 if it cannot be measured.
+// What one core reads from memory per second; 0 if it cannot be measured.
 double read_bandwidth_gb_per_s();
 
-// --- what the probes make of what they read
+// --- how the probes judge what they read
 
 struct CpuInfo {
   std::string model = "unknown CPU";
   unsigned n_cpus = 0;
-  std::vector<std::string> features;  // as the kernel names them: avx512_vnni, asimddp
+  std::vector<std::string> features;  // under the kernel's names: avx512_vnni, asimddp
 };
 CpuInfo parse_cpuinfo(std::string_view proc_cpuinfo);
-// The instruction sets that matter to our kernels and are present, best first.
+// The instruction sets that matter to the kernels and are present, best first.
 std::vector<std::string> useful_features(const CpuInfo& cpu);
 
 Finding judge_memory(const MemoryInfo& memory);
@@ -41,18 +40,18 @@ struct EngineInfo {
   std::string ggml_version;
   std::string llama_version;
   std::vector<std::string> device_names;  // "CPU", "BLAS", ...
-  std::string turbo_path;                 // of the plugin for the compressed KV cache; may be empty
+  std::string turbo_path;                 // the plugin for the compressed KV cache; may be empty
   std::string turbo_refusal;              // why it cannot be used; empty if it can
 };
 std::vector<Finding> judge_engine(const EngineInfo& engine);
 
-// What is known of a model without loading it.
+// What is known about a model without loading it.
 struct ModelNeeds {
   std::string architecture;
   std::uint64_t n_bytes = 0;           // with everything in memory, for the default context
   std::uint64_t n_bytes_streamed = 0;  // without the experts
   std::uint64_t n_expert_bytes = 0;
-  std::int64_t n_experts = 0;  // of a layer
+  std::int64_t n_experts = 0;  // per layer
   std::int64_t n_experts_used = 0;
   std::uint64_t n_available_bytes = 0;
   double disk_bytes_per_second = 0;  // 0: not measured

@@ -30,8 +30,8 @@ Finding probe_space(const std::string& model_dir) {
       .advice = free_bytes < kLittle ? "free some space, or name another place with --dir" : ""};
 }
 
-// Streaming experts reads around the page cache; some file systems (tmpfs, some network ones)
-// refuse that. Tried on an unnamed temporary file, so nothing is left behind.
+// Streaming experts bypasses the page cache. Some file systems (tmpfs, some network ones) refuse
+// that. The test uses an unnamed temporary file, so nothing is left behind.
 Finding probe_direct_io(const std::string& model_dir) {
   const Result<UniqueFd> direct = open_file(model_dir, O_TMPFILE | O_RDWR | O_DIRECT, 0600);
   if (direct) {

@@ -74,7 +74,7 @@ Result<quality::SuiteOptions> suite_options(const Options& options, const std::s
   return suite;
 }
 
-// Whether --fail-on or a failure says that this went wrong.
+// Whether a scheme failed, or its verdict counts as a failure by --fail-on.
 bool is_failure(std::span<const quality::SchemeResult> schemes,
                 std::optional<quality::Verdict> fail_on) {
   return std::ranges::any_of(schemes, [&](const quality::SchemeResult& scheme) {
@@ -127,7 +127,7 @@ std::vector<std::string> split_schemes(const std::string& list) {
   while (start <= list.size()) {
     const std::size_t end = std::min(list.find(',', start), list.size());
     const std::string part = list.substr(start, end - start);
-    // "0-1=turbo8" is about layers of the scheme before it.
+    // "0-1=turbo8" describes layers of the scheme before it.
     if (part.contains('=') && !schemes.empty()) {
       schemes.back() += "," + part;
     } else if (!part.empty()) {
@@ -139,7 +139,7 @@ std::vector<std::string> split_schemes(const std::string& list) {
 }
 
 int eval(const Options& options) {
-  log::set_level(log::Level::kWarn);  // a person reads along
+  log::set_level(log::Level::kWarn);  // a person reads the output
   const Result<int> status = try_eval(options);
   if (status) return *status;
   std::fprintf(stderr, "slipstream eval: %s\n", status.error().message.c_str());

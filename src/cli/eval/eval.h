@@ -1,7 +1,7 @@
-// `slipstream eval MODEL --kv q4_0,turbo4`: what a KV cache costs in quality, against f16
-// (docs/eval.md). Tables go to standard output; progress goes to standard error.
+// `slipstream eval MODEL --kv q4_0,turbo4`: measures what a KV cache costs in quality, compared
+// with f16 (docs/eval.md). Tables go to standard output; progress goes to standard error.
 //
-// add_eval() declares the command and, hidden, the one that measures a single scheme in a process
+// add_eval() declares this command and a hidden one, which measures a single scheme in a process
 // of its own.
 #pragma once
 
@@ -21,14 +21,14 @@ struct Options {
   quality::ArmOptions arm;
   std::string schemes = "q8_0,q4_0,turbo8v4,turbo4,turbo3";
   std::string plugin;   // empty: beside this program
-  std::string out;      // where the report's files go; empty: nowhere
-  std::string fail_on;  // a verdict; empty: none is a failure
+  std::string out;      // directory for the report; empty: none
+  std::string fail_on;  // a verdict; empty: no verdict is a failure
 };
 
 class Command {
  public:
   explicit Command(CLI::App& app);
-  // The exit status; nothing if it was not asked for.
+  // The exit status; nullopt if the command was not given.
   [[nodiscard]] std::optional<int> run() const;
 
  private:
@@ -37,10 +37,10 @@ class Command {
   CLI::App* arm_;
 };
 
-// A list of schemes, of which one may have commas of its own: "q4_0,turbo4,0-1=turbo8" are two.
+// Splits a list of schemes. A scheme may contain commas: "q4_0,turbo4,0-1=turbo8" has two.
 [[nodiscard]] std::vector<std::string> split_schemes(const std::string& list);
 
-// 0: done; 1: a scheme failed, or has the verdict of --fail-on or a worse one.
+// Returns 0 if done; 1 if a scheme failed, or has the verdict of --fail-on or a worse one.
 int eval(const Options& options);
 
 }  // namespace slipstream::eval

@@ -13,10 +13,10 @@ struct Options {
   bool shows_paths = false;
 };
 
-// The exit status.
+// Returns the exit status.
 int run(const Options& options);
 
-// One line for each, columns aligned.
+// One line per model, with aligned columns.
 [[nodiscard]] std::string format_models(std::span<const hub::InstalledModel> models,
                                         std::chrono::sys_seconds now, bool shows_paths);
 

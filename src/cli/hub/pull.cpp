@@ -17,7 +17,7 @@ using Stage = hub::PullProgress::Stage;
 
 void say(const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }
 
-// One line of progress at a time: a new one for each file and stage.
+// Shows one progress line at a time, and starts a new one for each file and stage.
 class ProgressLines {
  public:
   void show(const hub::PullProgress& progress) {
@@ -38,7 +38,7 @@ class ProgressLines {
   void wipe() { line_.reset(); }
 
  private:
-  // "1.2 GiB of 4.4 GiB, 35.1 MB/s": of what came since this line began, not of what was there.
+  // "1.2 GiB of 4.4 GiB, 35.1 MB/s". The speed counts only what came since this line began.
   [[nodiscard]] ProgressNote describe(const hub::PullProgress& progress) const {
     const double seconds = std::chrono::duration<double>(steady_clock::now() - begun_).count();
     const double speed =

@@ -1,4 +1,4 @@
-// `slipstream pull org/repo[:quant]`: a model of the hub becomes files of the cache. Progress and
+// `slipstream pull org/repo[:quant]`: downloads a model from the hub into the cache. Progress and
 // remarks go to standard error, the path of the model to standard output.
 #pragma once
 
@@ -12,7 +12,7 @@ struct Options {
   int n_retries = 5;
 };
 
-// The exit status.
+// Returns the exit status.
 int run(const Options& options);
 
 }  // namespace slipstream::pull

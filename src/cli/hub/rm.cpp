@@ -20,7 +20,7 @@ std::string describe(const hub::RemovalPlan& plan, const std::string& name) {
   return names;
 }
 
-// Whether it was removed.
+// Returns whether the model was removed.
 Result<bool> try_remove(const Options& options) {
   const Result<hub::ModelName> model = hub::parse_model_name(options.model);
   if (!model) return std::unexpected(model.error());

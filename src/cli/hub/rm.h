@@ -1,4 +1,4 @@
-// `slipstream rm org/repo[:quant]`: removes an installed model, after a question.
+// `slipstream rm org/repo[:quant]`: removes an installed model after asking.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@ namespace slipstream::rm {
 
 struct Options {
   std::string model;
-  bool is_sure = false;  // no question
+  bool is_sure = false;  // do not ask
 };
 
-// The exit status.
+// Returns the exit status.
 int run(const Options& options);
 
 }  // namespace slipstream::rm

@@ -26,7 +26,7 @@ void print(std::string_view topic, const std::string& value) {
   std::printf("%s\n", format_text("{:<14}{}", topic, value).c_str());
 }
 
-// A file may hold anything, and a terminal obeys control characters.
+// A file may contain anything, and a terminal obeys control characters.
 std::string printable(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, '?');
@@ -52,7 +52,7 @@ std::string format_parameters(const GgufModel& model) {
   return format_text("{:.2f} {} ({:.0f})", is_large ? n / 1e9 : n / 1e6, is_large ? "B" : "M", n);
 }
 
-// "q8_0 98 %, f32 2 %": types of the weights by their share of the bytes, largest first.
+// "q8_0 98 %, f32 2 %": the types of the weights by their share of the bytes, largest first.
 std::string format_types(const GgufModel& model) {
   std::map<std::string, std::uint64_t> bytes_of;
   std::uint64_t n_bytes = 0;
@@ -102,7 +102,7 @@ void print_template(const GgufModel& model) {
   if (n_lines > kTemplateLinesShown) print("", "| ...");
 }
 
-// The largest context with each scheme, and what it takes.
+// The largest context with each scheme, and the memory that it takes.
 Result<void> print_fit(const std::filesystem::path& path) {
   load_backends();
   const Result<ModelProfile> profile = read_profile(path);
@@ -141,7 +141,7 @@ Result<void> print_fit(const std::filesystem::path& path) {
   return {};
 }
 
-// What calibrate found, best first: measured, where the list of what fits only counts bytes.
+// What calibrate measured, best first. The list of what fits only counts bytes.
 void print_profile(const std::filesystem::path& path) {
   const std::optional<calibrate::Profile> profile = find_kv_profile(path, {});
   if (!profile) {
@@ -192,7 +192,7 @@ Result<void> try_show(const Options& options) {
   print("context", format_text("{} tokens", model->integer("%s.context_length").value_or(0)));
   print_template(*model);
   if (Result<void> printed = print_fit(*path); !printed) {
-    // An architecture that the forecast does not know is no reason to say nothing.
+    // The rest is still printed if the forecast does not know the architecture.
     print("memory", "no forecast: " + printed.error().message);
   }
   print_profile(*path);

@@ -1,5 +1,5 @@
-// `slipstream show MODEL`: what a model is, and whether it fits into this machine. Reads headers
-// only.
+// `slipstream show MODEL`: describes a model and whether it fits into this machine.
+// Reads only headers.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace slipstream::show {
 
 struct Options {
   std::string model;                 // a GGUF file or org/repo[:quant]
-  bool shows_template_only = false;  // whole, and nothing else
+  bool shows_template_only = false;  // the complete template, and nothing else
 };
 
-// The exit status.
+// Returns the exit status.
 int run(const Options& options);
 
 }  // namespace slipstream::show

@@ -38,7 +38,7 @@ Result<std::string> read_prompt(const Options& options) {
   return std::string(std::istreambuf_iterator(file), std::istreambuf_iterator<char>());
 }
 
-// What the engine's thread tells, for the thread that prints it.
+// Passes the engine's events to the thread that prints them.
 class Answer {
  public:
   void take(const Event& event) {
@@ -56,7 +56,7 @@ class Answer {
     std::optional<Ending> ending;
     std::optional<steady_clock::time_point> first_token;
   };
-  // Waits a tenth of a second at most, so that progress can be drawn.
+  // Waits at most a tenth of a second, so that progress can be drawn.
   News wait() {
     std::unique_lock lock(mutex_);
     news_.wait_for(lock, std::chrono::milliseconds(100),
@@ -72,7 +72,7 @@ class Answer {
   std::optional<steady_clock::time_point> first_token_;
 };
 
-// Prints the answer as it comes; draws how far the prompt is until then.
+// Prints the answer as it arrives. Until then, shows how much of the prompt is done.
 Answer::News print(Answer& answer, const Engine& engine, std::size_t n_prompt) {
   std::optional<Progress> progress(std::in_place, "reading the prompt");
   while (true) {
@@ -170,7 +170,7 @@ Result<int> try_run(const Options& options) {
 }  // namespace
 
 int run(const Options& options) {
-  log::set_level(log::Level::kWarn);  // a person reads along
+  log::set_level(log::Level::kWarn);  // a person reads the output
   const Result<int> status = try_run(options);
   if (status) return *status;
   std::fprintf(stderr, "slipstream run: %s\n", status.error().message.c_str());

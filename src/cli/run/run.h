@@ -1,4 +1,4 @@
-// `slipstream run MODEL -p PROMPT`: one prompt, continued on standard output; for a first use
+// `slipstream run MODEL -p PROMPT`: continues one prompt on standard output, for a first use
 // without a server. Progress and a line of timings go to standard error.
 #pragma once
 
@@ -21,11 +21,11 @@ struct Options {
   float temperature = 0.8F;
   std::optional<std::uint32_t> seed;
   int n_threads = 0;
-  std::string kv_disk;  // where prompts are kept for the next time; empty: nowhere
+  std::string kv_disk;  // where prompts are kept for later runs; empty: nowhere
   std::uint64_t kv_disk_bytes = std::uint64_t{8} << 30;
 };
 
-// The exit status.
+// Returns the exit status.
 int run(const Options& options);
 
 }  // namespace slipstream::run

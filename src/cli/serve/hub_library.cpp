@@ -12,9 +12,9 @@ namespace slipstream::serve {
 namespace {
 
 constexpr int kResultsMax = 8;
-constexpr int kRetries = 1;  // somebody looks at a page and waits
+constexpr int kRetries = 1;  // a user is waiting for the page
 
-// The variants of a repository that could be pulled.
+// The variants of a repository that can be pulled.
 std::vector<ModelLibrary::Found::Variant> variants_of(const hub::RepoListing& listing) {
   std::vector<std::string> paths;
   for (const hub::RemoteFile& file : listing.files) paths.push_back(file.path);
@@ -86,7 +86,7 @@ Result<PooledModel> HubLibrary::find(std::string_view name) {
   const Result<hub::InstalledModel> installed = hub::find_installed(settings_.cache, *asked);
   if (!installed) return std::unexpected(installed.error());
   NamedModel model{.name = installed->name.text(), .path = installed->files.front().string()};
-  if (const NamedModel* served = served_at(model.path)) model = *served;  // not once more
+  if (const NamedModel* served = served_at(model.path)) model = *served;  // do not load it twice
   const Result<KvPlan> plan = plan_model(options_, model.path, bytes_max_);
   if (!plan) return std::unexpected(plan.error());
   return pooled_model(options_, model, *plan);
@@ -99,10 +99,10 @@ Result<std::vector<ModelLibrary::Found>> HubLibrary::search(std::string_view tex
   if (!results) return std::unexpected(results.error());
   std::vector<Found> found;
   for (const hub::SearchResult& result : *results) {
-    // A search says nothing of sizes.
+    // Search results do not contain sizes.
     const Result<hub::RepoListing> listing = api.list(result.name);
     if (stop.stop_requested()) return std::unexpected(hub::stopped_download());
-    if (!listing) continue;  // gated, or gone since: nobody could pull it
+    if (!listing) continue;  // gated, or removed meanwhile: it cannot be pulled
     std::vector<Found::Variant> variants = variants_of(*listing);
     if (variants.empty()) continue;
     found.push_back({.repo = result.name.repo_id(),
@@ -126,7 +126,7 @@ Result<void> HubLibrary::pull(std::string_view name,
       .download = {.stop = stop},
       .on_progress =
           [&](const hub::PullProgress& progress) {
-            if (progress.stage != hub::PullProgress::Stage::kDownload) return;  // all is there then
+            if (progress.stage != hub::PullProgress::Stage::kDownload) return;  // download complete
             on_progress({.n_bytes = progress.done_bytes, .n_bytes_all = progress.n_bytes});
           },
       .on_remark = {}};

@@ -1,7 +1,8 @@
-// HubLibrary: the models of --hub: those in the cache that `slipstream pull` fills, and those of
-// the hub itself, for the server's routes. Models of the command line are in its list, too.
+// HubLibrary: the models of --hub for the server's routes: those in the cache that `slipstream
+// pull` fills, and those of the hub itself. Models of the command line are listed too.
 //
-// Threads: thread-safe; the file system is the state. Errors: as of model_library.h.
+// Threads: thread-safe; the file system is the state.
+// Errors:  those of model_library.h.
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@ namespace slipstream::serve {
 
 class HubLibrary : public ModelLibrary {
  public:
-  // served: of the command line. bytes_max: what all loaded models together may take.
+  // served: the models of the command line. bytes_max: what all loaded models together may take.
   HubLibrary(hub::Settings settings, Options options, std::vector<NamedModel> served,
              std::uint64_t bytes_max);
 
@@ -32,7 +33,7 @@ class HubLibrary : public ModelLibrary {
                                   const std::stop_token& stop) override;
 
  private:
-  // Of the command line, at this path; null: none is.
+  // The model of the command line at this path; null if there is none.
   [[nodiscard]] const NamedModel* served_at(const std::string& path) const;
   void add_fit(Installed& model) const;
 

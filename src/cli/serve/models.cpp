@@ -60,7 +60,8 @@ RunnerOptions runner_options(const Options& options) {
   return {.n_sequences_max = options.n_parallel, .n_prefixes_max = 128};
 }
 
-// The model's own. If it cannot be read, the log says so, and only chats are not available.
+// The model's own chat template. If it cannot be parsed, the log says so and only
+// chats are unavailable.
 std::unique_ptr<ChatTemplate> read_chat_template(const Engine& engine) {
   const char* source = llama_model_chat_template(engine.model(), nullptr);
   if (source == nullptr) return nullptr;
@@ -83,7 +84,7 @@ Result<std::unique_ptr<EmbeddingWorker>> make_embeddings(const Options& options,
   return std::make_unique<EmbeddingWorker>(std::move(*embedder));
 }
 
-// "org/repo:Q8_0" is the name of one folder.
+// "org/repo:Q8_0" becomes the name of a single folder.
 std::string folder_of(std::string name) {
   std::ranges::replace(name, '/', '-');
   return name;

@@ -22,8 +22,8 @@
 namespace slipstream::serve {
 namespace {
 
-// SIGINT and SIGTERM, waited for instead of handled, and SIGHUP, which is answered meanwhile.
-// Blocked in every thread that starts later.
+// SIGINT and SIGTERM are waited for instead of handled, and SIGHUP is answered meanwhile. All three
+// are blocked in every thread that starts later.
 class StopSignals {
  public:
   StopSignals() {
@@ -34,7 +34,7 @@ class StopSignals {
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   }
   void on_hangup(std::function<void()> answer) { answer_ = std::move(answer); }
-  // Whether one came within the time; a SIGHUP may end it early.
+  // Whether SIGINT or SIGTERM came within the time. A SIGHUP may end the wait early.
   [[nodiscard]] bool wait_for(std::chrono::milliseconds time) const {
     const timespec until{.tv_sec = time.count() / 1000, .tv_nsec = time.count() % 1000 * 1'000'000};
     const int which = sigtimedwait(&set_, nullptr, &until);
@@ -57,7 +57,7 @@ class StopSignals {
   std::function<void()> answer_ = [] {};
 };
 
-// Inherited, or of its own.
+// The inherited listener, or a new one.
 Result<UniqueFd> listener_of(const Options& options) {
   Result<UniqueFd> inherited = inherited_listener();
   if (!inherited || *inherited) return inherited;
@@ -73,7 +73,7 @@ void reload_keys(ApiServer& server) {
   }
 }
 
-// Until all requests have ended, the time is up, or a second signal comes.
+// Waits until all requests have ended, the time is up, or a second signal comes.
 void drain(ApiServer& server, const StopSignals& signals, std::chrono::seconds time_max) {
   log::info("serve.drain", {{"seconds_max", time_max.count()}});
   const auto end = std::chrono::steady_clock::now() + time_max;
@@ -85,7 +85,7 @@ void drain(ApiServer& server, const StopSignals& signals, std::chrono::seconds t
   }
 }
 
-// Whether they are: a signal may come first.
+// Returns false if a signal came before the models were ready.
 Result<bool> wait_for_models(const ApiServer& server, const StopSignals& signals) {
   while (true) {
     const Result<bool> is_ready = server.is_ready();
@@ -94,8 +94,8 @@ Result<bool> wait_for_models(const ApiServer& server, const StopSignals& signals
   }
 }
 
-// Blocks as large as those of a large request are then always the system's, and go back to it when
-// they are freed. By itself glibc would come to keep up to 64 MB in the heap of each thread.
+// Makes glibc allocate blocks of the size of a large request with mmap, so that they return to the
+// system when freed. By default glibc would in time keep up to 64 MB in the heap of each thread.
 void return_large_blocks() { ::mallopt(M_MMAP_THRESHOLD, 1 << 20); }
 
 Result<void> try_serve(const Options& options, UniqueFd listener) {
@@ -143,7 +143,7 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
 
 int serve(const Options& options, char** argv) {
   return_large_blocks();
-  // Before anything is loaded, and before there are threads.
+  // This comes before anything is loaded and before there are threads.
   Result<UniqueFd> listener = listener_of(options);
   if (listener && options.supervises && !n_restarts_by_supervisor()) {
     return supervise(std::move(*listener), argv);

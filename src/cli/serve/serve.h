@@ -10,13 +10,13 @@
 namespace slipstream::serve {
 
 struct Options {
-  std::string model;                   // loaded at once, and stays
-  std::string name;                    // that clients use for it; empty: the file's
-  std::vector<std::string> models;     // NAME=PATH: loaded when they are asked for
-  std::vector<std::string> pinned;     // names of those that are loaded at once, and stay
+  std::string model;                   // loaded at the start, and never unloaded
+  std::string name;                    // the name for clients; empty: the file's
+  std::vector<std::string> models;     // NAME=PATH: loaded on demand
+  std::vector<std::string> pinned;     // names of models that are loaded at the start, and stay
   bool uses_hub = false;               // clients may list, load, search and pull models
-  std::uint64_t memory_bytes_max = 0;  // of all models together; 0: what is available at the start
-  int idle_seconds_max = 0;            // after which a model is unloaded; 0: when room is needed
+  std::uint64_t memory_bytes_max = 0;  // for all models; 0: what is available at the start
+  int idle_seconds_max = 0;            // a model is unloaded after it; 0: when room is needed
   std::string host = "127.0.0.1";
   std::uint16_t port = 8080;
   KvWish kv;
@@ -24,7 +24,7 @@ struct Options {
   int n_context = 0;  // 0: the default
   int n_parallel = 8;
   int n_queue = 256;
-  int n_http_threads = 0;          // that requests are worked on; 0: the default
+  int n_http_threads = 0;          // threads that process requests; 0: the default
   int n_embedding_tokens_max = 0;  // 0: no embeddings
   int n_threads = 0;
   std::string kv_disk;
@@ -32,14 +32,14 @@ struct Options {
   std::string responses_dir;  // empty: the last ones are kept in memory
   std::uint64_t responses_bytes = std::uint64_t{256} << 20;
   std::vector<std::string> api_keys;
-  std::string keys_file;             // more of them, with limits; empty: none
-  std::vector<std::string> hosts;    // names of this server, for Host
-  std::vector<std::string> origins;  // of pages that may use it
+  std::string keys_file;             // more keys, with limits; empty: none
+  std::vector<std::string> hosts;    // names of this server, for the Host header
+  std::vector<std::string> origins;  // of web pages that may use it
   int drain_seconds_max = 30;
-  bool supervises = false;  // this process starts another one that serves, and again if it crashes
+  bool supervises = false;  // start a child process that serves, again after a crash
 };
 
-// The exit status. `argv` is that of main().
+// Returns the exit status. `argv` is that of main().
 int serve(const Options& options, char** argv);
 
 }  // namespace slipstream::serve

@@ -24,11 +24,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kVariable = "SLIPSTREAM_SUPERVISOR";  // the parent's id, and n_restarts
-constexpr int kReadySignal = SIGUSR1;                       // from the child
-constexpr int kListenerFd = 3;                              // where LISTEN_FDS begin
+constexpr const char* kVariable = "SLIPSTREAM_SUPERVISOR";  // the parent's pid and n_restarts
+constexpr int kReadySignal = SIGUSR1;                       // sent by the child
+constexpr int kListenerFd = 3;                              // the first descriptor of LISTEN_FDS
 
-// Who lives so long has not crashed for the same reason as before.
+// A child that lives this long did not crash for the same reason as the one before.
 constexpr std::chrono::seconds kSteady(60);
 constexpr std::chrono::seconds kPauseMax(30);
 
@@ -39,7 +39,7 @@ sigset_t set_of(std::initializer_list<int> signals) {
   return set;
 }
 
-// As shells say it.
+// The exit status as shells report it.
 int exit_status(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -71,7 +71,7 @@ class Supervisor {
   }
 
  private:
-  // 0: it is time to start the child.
+  // Returns a signal, or -1 if it may be time to start the child.
   [[nodiscard]] int wait_for(const sigset_t& heard, siginfo_t& info) const {
     if (child_ > 0) return sigwaitinfo(&heard, &info);
     const auto rest = std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -94,12 +94,12 @@ class Supervisor {
     log::info("supervisor.start", {{"pid", child_}, {"n_restarts", n_restarts_}});
   }
 
-  // In the child, which has this thread only.
+  // Runs in the child, which has only this thread.
   [[noreturn]] void become_server(pid_t parent) const {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);  // it was faster
-    setpgid(0, 0);                      // Ctrl-C comes from the parent, once
-    // What comes before the server listens for it is kept for it.
+    if (getppid() != parent) _exit(1);  // the parent has already ended
+    setpgid(0, 0);                      // only the parent gets Ctrl-C, and passes it on
+    // Signals that arrive before the server waits for them stay pending.
     const sigset_t kept = set_of({SIGTERM, SIGINT, SIGHUP});
     sigprocmask(SIG_SETMASK, &kept, nullptr);
     if (listener_.get() == kListenerFd) {
@@ -124,12 +124,12 @@ class Supervisor {
 
   void stop(int signal) {
     if (!std::exchange(is_stopping_, true)) tell_service_manager("STOPPING=1");
-    listener_.reset();  // who connects now is to ask another server
+    listener_.reset();  // new clients should connect to another server
     if (child_ > 0) kill(child_, signal);
   }
 
-  // The end of the child, and whoever's else: as the first process of a container it gets them all.
-  // A value: the exit status.
+  // Reaps the child and any other process: the first process of a container inherits all orphans.
+  // Returns the exit status if the supervisor should end.
   std::optional<int> reap() {
     int status = 0;
     for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
@@ -152,7 +152,7 @@ class Supervisor {
     return std::nullopt;
   }
 
-  // Before the next start: none, then 1 s, 2 s, 4 s...
+  // Sets the pause before the next start: none, then 1 s, 2 s, 4 s...
   void pause() {
     const bool was_steady = is_ready_ && Clock::now() - ready_at_ >= kSteady;
     n_short_lives_ = was_steady ? 0 : n_short_lives_ + 1;
@@ -166,10 +166,10 @@ class Supervisor {
 
   UniqueFd listener_;
   char** const argv_;
-  pid_t child_ = 0;  // 0: none
+  pid_t child_ = 0;  // 0: there is none
   int n_restarts_ = 0;
-  int n_short_lives_ = 0;  // one after the other
-  bool is_ready_ = false;  // the child
+  int n_short_lives_ = 0;  // in a row
+  bool is_ready_ = false;  // whether the child is
   bool has_been_ready_ = false;
   bool is_stopping_ = false;
   Clock::time_point ready_at_;
@@ -187,7 +187,7 @@ std::optional<int> n_restarts_by_supervisor() {
   if (value == nullptr) return std::nullopt;
   const std::string_view text(value);
   const std::size_t space = text.find(' ');
-  // A grandchild inherits the variable, too.
+  // A grandchild inherits the variable too.
   if (space == text.npos || text.substr(0, space) != std::to_string(getppid())) return std::nullopt;
   int n = 0;
   std::from_chars(text.data() + space + 1, text.data() + text.size(), n);

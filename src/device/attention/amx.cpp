@@ -17,8 +17,8 @@ constexpr std::size_t kResultStride = kChunkTokens * sizeof(std::int32_t);
 
 #define SLIP_AMX __attribute__((target("amx-int8,amx-tile")))
 
-// Tile registers. Keys and values have their own, because their numbers of rows may differ. More of
-// them for either made no difference (docs/benchmarks.md).
+// Tile registers. Keys and values use different ones, because their numbers of rows may differ.
+// More registers for either made no difference (docs/benchmarks.md).
 //          results  rows  second operand
 //   keys     0       4     7
 //   values   2, 3    5     6
@@ -57,7 +57,7 @@ SLIP_AMX void configure(const TileConfig& config, unsigned char* saved) {
 }
 
 SLIP_AMX void restore_config(const unsigned char* saved) {
-  if (saved[0] == 0) {  // there was none
+  if (saved[0] == 0) {  // no configuration was loaded before
     _tile_release();
   } else {
     _tile_loadconfig(saved);
@@ -125,7 +125,7 @@ SLIP_AMX void amx_weighted_sum_rows(const WeightedSumRows& work) {
   }
 }
 
-#else  // other architectures: never called, because has_amx() says no
+#else  // other architectures: the kernels are never called, because has_amx() is false
 
 bool has_amx() { return false; }
 AmxScope::AmxScope(bool /*enabled*/, const AmxShape& /*shape*/) : enabled_(false) {}

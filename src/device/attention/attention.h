@@ -1,14 +1,14 @@
-// Attention out of the cache: what ggml's FLASH_ATTN_EXT computes, for keys and values that are
-// tiles of codes or plain f16 rows. One piece of the plan (work_plan.h) after the other:
+// Attention on the cache: computes ggml's FLASH_ATTN_EXT for keys and values that are tiles of
+// codes or plain f16 rows. A thread computes its pieces of the plan (work_plan.h) one by one:
 //
 //   PieceContext   sides of the cache, scratch memory       piece_context.h, piece_scratch.h
 //   PieceQueries   rotates and quantises the queries        piece_queries.h
 //   ChunkPass      scores, softmax, weighted sum of values  chunk_pass.h, chunk_kernels.h
 //   PieceResult    merges parts, normalises, writes         piece_result.h
 //
-// Threads: SharedPlan::make() by one thread; then run_attention() by every thread of the graph's
-// computation with its own index. Tasks that share a plan run one after the other.
-// Errors:  std::bad_alloc. is_cache_view() says beforehand what cannot be done.
+// Threads: one thread calls SharedPlan::make(); then every thread that computes the graph calls
+//          run_attention() with its own index. Tasks that share a plan run one after the other.
+// Errors:  std::bad_alloc. is_cache_view() tells beforehand what cannot be computed.
 #pragma once
 
 #include <ggml.h>
@@ -21,18 +21,18 @@
 
 namespace slipstream::turbo {
 
-// Shared by the attentions of a batch that have mask and shape in common.
+// The plan shared by all attentions of a batch with the same mask and shape.
 class SharedPlan {
  public:
-  // Makes it the plan of an op; keeps the memory of the op before.
+  // Makes this the plan of an op; keeps the memory used for the previous op.
   void reset(const ggml_tensor* op);
   [[nodiscard]] bool fits(const ggml_tensor* op) const;
-  // Divides the work.
+  // Divides the work among threads.
   // REQUIRES: reset(); the mask has been computed; n_threads > 0.
   void make(int n_threads);
 
   [[nodiscard]] WorkPlan& work() { return work_; }
-  // Where a part of a split stores its result (piece_result.h).
+  // The memory in which a part of a split stores its result (piece_result.h).
   // REQUIRES: idx < work().n_slots().
   [[nodiscard]] float* slot(int idx) {
     return slots_.data() + static_cast<std::size_t>(idx) * slot_floats_;
@@ -54,12 +54,12 @@ struct AttentionTask {
   std::int64_t first_stream;  // the first of the cache's streams that the op reads
   SharedPlan* plan;
   // The cells that the batch's own rows were written into, in the order of the queries, as SET_ROWS
-  // has them; null: not in this graph, so nothing is read precisely (precise_chunks.h).
+  // has them. Null: this graph does not write them, so no 8-bit copies are read (precise_chunks.h).
   const ggml_tensor* own_cells = nullptr;
 };
 
-// Whether the keys or values that an op reads have the form that libllama's graphs give them, in
-// which attention on tiles is possible: [head_dim, cells, heads, streams] of a cache's rows.
+// Whether the op's view of keys or values has the form that libllama's graphs use and that
+// attention on tiles needs: [head_dim, cells, heads, streams] of a cache's rows.
 [[nodiscard]] bool is_cache_view(const ggml_tensor* view, const CacheTensor& cache);
 
 // REQUIRES: the plan fits the op and has been made, for more than thread_idx threads; keys and

@@ -1,10 +1,10 @@
-// How fast attention reads the cache, beside how fast this machine reads memory at all.
+// Measures how fast attention reads the KV cache, compared with this machine's read bandwidth.
 //
 //   attention_benchmark [--benchmark_filter=decode/turbo4]
 //
-// decode/SCHEME/gG/dD/tT: one token of G query heads per KV head, head size D, on T threads, 32K
-// tokens. The caches are larger than the processor's. "of_read" is the share of read bandwidth,
-// measured on as many threads just before.
+// decode/SCHEME/gG/dD/tT: attention of one token with G query heads per KV head and head size D
+// over 32K tokens, on T threads. The KV caches are larger than the processor's cache. "of_read" is
+// the share of the read bandwidth, which is measured just before on the same number of threads.
 #include <benchmark/benchmark.h>
 #include <ggml-backend.h>
 #include <ggml-cpp.h>
@@ -44,7 +44,7 @@ void on_threads(int n_threads, const std::function<void(int)>& work) {
   work(0);
 }
 
-// Bytes per second that so many threads read together, best of five.
+// Bytes per second that n_threads threads read together, best of five.
 double read_bandwidth(int n_threads) {
   constexpr std::size_t kBytes = std::size_t{1} << 29;
   static const std::vector<std::uint64_t> memory(kBytes / sizeof(std::uint64_t), 1);
@@ -62,7 +62,7 @@ double read_bandwidth(int n_threads) {
   return best;
 }
 
-// A layer of a cache filled with random rows, and an attention of one row over it.
+// One layer of a KV cache filled with random rows, and an attention of n_rows rows over it.
 class Layer {
  public:
   Layer(const std::string& scheme, std::int64_t group, std::int64_t head_dim, std::int64_t n_heads,

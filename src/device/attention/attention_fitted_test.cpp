@@ -1,4 +1,4 @@
-// The tests of attention_test.cpp on keys that are coded in a basis of their own.
+// The tests of attention_test.cpp on keys that are coded in a fitted basis.
 #include <gtest/gtest.h>
 
 #include "device/attention/attention_fixture.h"

@@ -23,7 +23,7 @@ namespace {
 
 constexpr float kScoreScale = 0.125F;
 
-// The rows of a cache as its codes, or its plain rows, have them.
+// The rows of a cache, decoded from its codes or converted from its plain rows.
 std::vector<float> coded_rows(ggml_tensor* tensor) {
   CacheTensor* cache = find_cache(tensor);
   std::vector<float> rows(static_cast<std::size_t>(ggml_nelements(tensor)));
@@ -64,7 +64,8 @@ ggml_tensor* Attention::make_cache(const char* name) {
   return cache;
 }
 
-// As libllama reads its cache: [head_dim, heads, cells, streams], heads and cells exchanged.
+// The view that libllama reads its cache with: [head_dim, heads, cells, streams] with heads and
+// cells exchanged.
 ggml_tensor* Attention::view(ggml_tensor* cache) {
   ggml_tensor* rows =
       ggml_view_4d(context_.get(), cache, case_.head_dim, case_.n_kv_heads, case_.n_used(),
@@ -73,7 +74,8 @@ ggml_tensor* Attention::view(ggml_tensor* cache) {
   return ggml_permute(context_.get(), rows, 0, 2, 1, 3);
 }
 
-// Causal, with a hole: what libllama writes for removed cells. A bias where ALiBi wants one.
+// The mask is causal and hides some other cells, as libllama hides removed cells. It has a bias if
+// the case uses ALiBi.
 void Attention::make_mask() {
   const std::int64_t n_used = case_.n_used();
   mask_ = ggml_new_tensor_4d(context_.get(), GGML_TYPE_F16, n_used, case_.n_queries, 1,
@@ -109,7 +111,7 @@ void Attention::make_op() {
   }
   if (case_.is_fitted) {
     const auto head_dim = static_cast<int>(case_.head_dim);
-    // As the rows that are written: alike in all directions.
+    // The written rows have the same variance in all directions, and so has this basis.
     ASSERT_TRUE(find_cache(keys_)->bind_compressed(
         scheme_bits().keys, head_dim,
         test_bases(static_cast<std::size_t>(case_.n_kv_heads), head_dim, 0)));
@@ -151,7 +153,7 @@ void Attention::write_cache(ggml_tensor* cache) {
   write_kept(cache, rows_of(true));
 }
 
-// As a graph does it: the whole batch is announced, then written over what was there.
+// Writes as a graph does: keep_precise() gets the whole batch, whose rows then overwrite old ones.
 void Attention::write_kept(ggml_tensor* cache, const std::vector<std::int64_t>& row_idx) {
   CompressedCache* codes = find_cache(cache)->compressed();
   if (codes != nullptr) {

@@ -1,6 +1,6 @@
-// Attention: the fixture of attention's tests. It makes a cache, writes random rows into it, runs
-// the op on it, and computes the same by the textbook formula in double precision. TEST_Ps are in
-// attention_test.cpp, cases beside them and in attention_fitted_test.cpp and
+// Attention: the fixture for the tests of attention. It makes a cache, writes random rows into it,
+// runs the op on it, and computes the same by the textbook formula in double precision. The TEST_Ps
+// are in attention_test.cpp. The cases are there, in attention_fitted_test.cpp and in
 // attention_precise_test.cpp.
 //
 // Threads: one owner.
@@ -36,11 +36,12 @@ struct AttentionCase {
   int n_threads = 1;
   std::int64_t n_cells = 80;
   std::int64_t first_stream = 0;
-  // The last cells are the queries' own, written after keep_precise(); those before as a prompt of
-  // their own, or, if not kept, as a state is restored. Each stream is 70 cells shorter.
+  // The last cells hold the queries' own tokens and are written after keep_precise(). The cells
+  // before them are written like an earlier prompt if keeps_prompt, otherwise like a restored
+  // state. Each stream is 70 cells shorter than the one before.
   bool own_cells = false;
   bool keeps_prompt = true;
-  bool is_fitted = false;  // keys have a basis of their own
+  bool is_fitted = false;  // keys are coded in a fitted basis
 
   [[nodiscard]] std::int64_t n_used() const { return n_cells - 8; }  // ends inside a tile
   [[nodiscard]] std::int64_t own_cell(std::int64_t stream, std::int64_t query) const {
@@ -55,10 +56,10 @@ inline std::string attention_case_name(const testing::TestParamInfo<AttentionCas
 
 class Attention : public testing::TestWithParam<AttentionCase> {
  protected:
-  // What the cache holds after rounding: the numbers both sides compute with, row after row.
+  // The cache's numbers after rounding, row after row. The op and the textbook compute with these.
   struct Stored {
     std::vector<float> coded;
-    std::vector<float> precise;  // empty where there is no other copy
+    std::vector<float> precise;  // empty if there are no 8-bit copies
   };
 
   Attention();
@@ -67,12 +68,12 @@ class Attention : public testing::TestWithParam<AttentionCase> {
   void run();
 
   [[nodiscard]] Stored stored(ggml_tensor* tensor) const;
-  // The textbook's output of one head of one query. codes_only: no copies in 8 bits are read.
+  // The textbook's output for one head of one query. codes_only: no 8-bit copies are read.
   [[nodiscard]] std::vector<double> expected(std::int64_t stream, std::int64_t query,
                                              std::int64_t head, const Stored& keys,
                                              const Stored& values, bool codes_only) const;
-  // What is rounded beside the cache: the query, to a step of its peak (about 3), which moves a
-  // score by `score_deviation`; and weights, to a step of the chunk's largest.
+  // Allows for what is rounded besides the cache: the query, to steps of its peak (about 3), which
+  // moves a score by `score_deviation`; and the weights, to steps of the chunk's largest.
   [[nodiscard]] double tolerance() const;
 
   AttentionCase case_;
@@ -91,11 +92,11 @@ class Attention : public testing::TestWithParam<AttentionCase> {
   void write_kept(ggml_tensor* cache, const std::vector<std::int64_t>& row_idx);
 
   [[nodiscard]] Bits scheme_bits() const;
-  // The queries' own rows, stream after stream, or those before them.
+  // The queries' own rows, or the rows before them, stream after stream.
   [[nodiscard]] std::vector<std::int64_t> rows_of(bool own) const;
   [[nodiscard]] std::int64_t row_of(std::int64_t stream, std::int64_t cell) const;
-  // The precise copy of a query's own chunk, the one before and the first is read, if both sides
-  // have it.
+  // Whether the query reads the 8-bit copy of the cell: it does for its own chunk, the chunk before
+  // and the first chunk, if both sides have a copy.
   [[nodiscard]] bool reads_precisely(std::int64_t stream, std::int64_t query,
                                      std::int64_t cell) const;
   [[nodiscard]] double slope(std::int64_t head) const;

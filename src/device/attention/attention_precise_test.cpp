@@ -1,4 +1,5 @@
-// The tests of attention_test.cpp where some chunks have copies in 8 bits (precise_chunks.h).
+// The tests of attention_test.cpp on caches in which some chunks have 8-bit copies
+// (precise_chunks.h).
 #include <gtest/gtest.h>
 
 #include "device/attention/attention_fixture.h"
@@ -6,7 +7,7 @@
 namespace slipstream::turbo {
 namespace {
 
-// Chunks end at cells 256 and 320; the last query's own cell is 321, of a second stream 251.
+// Chunks end at cells 256 and 320. The last query's own cell is 321, in the second stream 251.
 INSTANTIATE_TEST_SUITE_P(Precise, Attention,
                          testing::Values(AttentionCase{.name = "turbo4",
                                                        .scheme = "turbo4",

@@ -1,4 +1,5 @@
-// Attention on tiles against the textbook formula in double precision, on the same decoded numbers.
+// Compares attention on tiles with the textbook formula, computed in double precision on the same
+// decoded numbers.
 #include "device/attention/attention.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ TEST_P(Attention, MatchesTheTextbook) {
           error_of_codes += (coarse[c] - wanted[c]) * (coarse[c] - wanted[c]);
         }
       }
-      // A precise chunk that was read as codes would show.
+      // Fails if a chunk was read as codes that should have been read precisely.
       if (case_.own_cells) {
         ASSERT_LT(error, error_of_codes / 8) << "stream " << stream << " query " << query;
       }
@@ -43,7 +44,7 @@ TEST_P(Attention, MatchesTheTextbook) {
   }
 }
 
-// As in stock: the answer of a model that computes nonsense must show it.
+// As in stock ggml: if a model computes non-finite numbers, its output must show that.
 TEST_P(Attention, NonFiniteQueriesGiveNan) {
   write_cache(keys_);
   write_cache(values_);

@@ -1,5 +1,5 @@
-// CacheSide: the keys or the values of one layer as the kernels of attention read them: where a
-// chunk's codes and scales lie, or its plain rows.
+// CacheSide: the keys or the values of one layer as the attention kernels read them. It tells where
+// the codes and scales of a chunk lie, or its plain rows.
 //
 // Threads: reading is thread-safe. Errors: none.
 #pragma once
@@ -23,17 +23,17 @@ struct Chunk {
   [[nodiscard]] int n_tiles() const { return (n_tokens + kTileTokens - 1) / kTileTokens; }
 };
 
-// Of the codes, or of the copies in 8 bits that some chunks have as well. Codes of 8 bits and plain
-// rows have no copies: they are read as they are, precise or not.
+// Describes the codes or, if is_precise, the 8-bit copies that some chunks have as well. 8-bit
+// codes and plain rows have no copies: they are read directly in both cases.
 struct CacheSide {
   CacheTensor* tensor;
   const CompressedCache* cache;  // null: plain f16 rows
   int head_dim;
   bool is_precise;
   int bits = 0;
-  int n_parts = 1;  // of a vector, each with a scale
+  int n_parts = 1;  // parts of a vector, each with its own scale
   int part_channels = 0;
-  int n_digits = 1;  // of what codes are multiplied with: queries or weights
+  int n_digits = 1;  // of the queries or weights that codes are multiplied with
   KeyCodes key_form;
 
   CacheSide(CacheTensor* side, int dim, bool precise)
@@ -43,7 +43,7 @@ struct CacheSide {
         is_precise(precise && cache != nullptr && cache->has_precise()) {
     if (cache == nullptr) return;
     bits = is_precise ? 8 : cache->shape().bits;
-    // Copies have as many parts and digits as the codes that they are of: one.
+    // An 8-bit copy has as many parts and digits as the codes that it is a copy of: one.
     n_parts = cache->shape().n_scales();
     part_channels = cache->shape().channels_per_scale();
     n_digits = cache->shape().bits == 8 ? 2 : 1;
@@ -51,18 +51,18 @@ struct CacheSide {
         KeyCodes(is_precise ? one_class(8, head_dim) : cache->layout().classes(), fit() != nullptr);
   }
 
-  // False for a chunk that has no copy.
+  // Whether the chunk can be read from this side: false if it has no 8-bit copy.
   [[nodiscard]] bool has(std::int64_t stream, int chunk) const {
     return !is_precise || cache->precise(stream, chunk).tiles != nullptr;
   }
 
-  // The basis that keys are coded in; null: they are rotated.
+  // The fitted basis that keys are coded in; null: they are coded after a rotation.
   // REQUIRES: cache != nullptr.
   [[nodiscard]] const KeyFit* fit() const { return is_precise ? nullptr : cache->fit(); }
   [[nodiscard]] int channels_of_part(int part) const {
     return std::min(part_channels, head_dim - part * part_channels);
   }
-  // Of the chunk's first tile; the others follow.
+  // The codes and scales of the chunk's first tile; those of its other tiles follow.
   // REQUIRES: cache != nullptr; has(chunk.stream, chunk.idx).
   [[nodiscard]] const std::uint8_t* codes(const Chunk& chunk) const {
     if (!is_precise) {

@@ -1,5 +1,5 @@
-// Compiled once for every instruction set that Highway knows on this architecture; the best one
-// that the machine has is chosen at the first call.
+// This file is compiled once for every instruction set that Highway knows on this architecture. The
+// first call chooses the best one that the machine has.
 #include "device/attention/chunk_kernels.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace slipstream::turbo::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most 16 lanes of 32 bits: the slots of a tile are one, two or four registers.
+// Vectors of at most 16 lanes of 32 bits: the slots of a tile fill one, two or four registers.
 using Floats = hn::CappedTag<float, kTileTokens>;
 using Words = hn::Rebind<std::int32_t, Floats>;
 using Bytes = hn::Repartition<std::uint8_t, Words>;
@@ -31,11 +31,11 @@ using NarrowBytes = hn::Rebind<std::uint8_t, Words>;
 constexpr std::size_t kGroupBytes = 64;
 constexpr std::size_t kSlots = kTileTokens;
 
-// Sixteen accumulators need a register each, and some are needed beside them.
+// With 8 rows the kernels need sixteen registers for accumulators and a few besides.
 constexpr int kRowsAtOnce = HWY_MAX_BYTES >= 64 ? 8 : 4;
 
-// The line will be read soon. It may lie behind what is mapped. One prefetch with each line that is
-// read does well; many at once wait for each other (tried, see docs/benchmarks.md).
+// Prefetches a line that will be read soon; it may lie behind the mapped memory. One prefetch per
+// line read is fast; many at once wait for each other (measured, see docs/benchmarks.md).
 HWY_INLINE void prefetch(const std::uint8_t* line) { __builtin_prefetch(line); }
 
 HWY_INLINE auto broadcast_quad(const void* four_bytes) {
@@ -46,15 +46,15 @@ HWY_INLINE auto broadcast_quad(const void* four_bytes) {
 
 // --- expansion
 
-// What is the same for every tile of a side.
+// Parameters that are the same for every tile of a side.
 struct Expansion {
   std::size_t n_channels;
   const std::int8_t* levels;   // 16 of them; not used at 8 bits
   std::size_t prefetch_bytes;  // distance to the same tile of the next chunk
 };
 
-// Calls store(quad, bytes) for each group of four positions of a tile: levels, with the bits `flip`
-// flipped (128 makes them level + 128).
+// Calls store(quad, bytes) for each group of four positions of a tile. The bytes are levels with
+// the bits of `flip` inverted: a flip of 128 gives level + 128.
 template <int kBits, class Store>
 HWY_INLINE void expand_tile(const Expansion& expansion, std::uint8_t flip,
                             const std::uint8_t* HWY_RESTRICT codes, std::size_t slot,
@@ -84,7 +84,7 @@ HWY_INLINE void expand_tile(const Expansion& expansion, std::uint8_t flip,
       }
       auto low_bits = hn::BitCast(dh, hn::LoadU(db, codes + start / 16 * kGroupBytes + slot * 4));
       auto high_bits = hn::BitCast(dh, hn::LoadU(db, high + start / 32 * kGroupBytes + slot * 4));
-      // The bit of the first quad becomes bit 2, where the code wants it.
+      // Moves the bit of the first quad to bit 2, its place in the code.
       high_bits = start % 32 == 0 ? hn::ShiftLeft<2>(high_bits) : hn::ShiftRight<2>(high_bits);
       for (std::size_t k = 0; k < 4; ++k) {
         // Shifting 16-bit lanes moves bits across bytes; the masks remove them.
@@ -96,7 +96,7 @@ HWY_INLINE void expand_tile(const Expansion& expansion, std::uint8_t flip,
       }
     }
   } else {
-    constexpr std::size_t kQuads = 8 / kBits;  // of a group
+    constexpr std::size_t kQuads = 8 / kBits;  // per group
     constexpr std::uint8_t kMask = (1U << kBits) - 1U;
     for (std::size_t group = 0; group * kQuads < head_dim / 4; ++group) {
       if (slot == 0) prefetch(codes + group * kGroupBytes + ahead);
@@ -123,7 +123,8 @@ void expand_keys_of(const Expansion& expansion, const std::uint8_t* HWY_RESTRICT
 template <int kBits>
 void expand_values_of(const Expansion& expansion, const std::uint8_t* HWY_RESTRICT codes,
                       std::size_t tile, std::int8_t* HWY_RESTRICT bytes) {
-  // Four quads are the tokens of 16 channels; the chunk's other tiles come between.
+  // Four quads hold the tokens of 16 channels. The same four quads of the chunk's other tiles
+  // follow before the next 16 channels.
   auto* HWY_RESTRICT to = reinterpret_cast<std::uint8_t*>(bytes) + tile * 4 * kGroupBytes;
   for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(Words())) {
     expand_tile<kBits>(expansion, 0, codes, slot, [&](std::size_t quad, auto values) HWY_ATTR {
@@ -133,7 +134,7 @@ void expand_values_of(const Expansion& expansion, const std::uint8_t* HWY_RESTRI
   }
 }
 
-// Expands one class and goes on to the next.
+// Expands one class and advances the pointers to the next.
 template <int kBits>
 HWY_INLINE void expand_class(const Expansion& expansion, const std::uint8_t*& codes,
                              std::uint8_t*& bytes) {
@@ -181,7 +182,7 @@ HWY_INLINE void dot_tile(const std::uint8_t* HWY_RESTRICT tile, std::size_t n_qu
   const Bytes db;
   const SignedBytes di;
   for (std::size_t slot = 0; slot < kSlots; slot += hn::Lanes(dw)) {
-    // Two sums each, because one would wait for the product before.
+    // Two sums per row, because a single one would wait for the previous product.
     hn::Vec<Words> even[kRows];
     hn::Vec<Words> odd[kRows];
     for (int r = 0; r < kRows; ++r) even[r] = odd[r] = hn::Zero(dw);
@@ -323,8 +324,8 @@ void LoadScales(const std::uint16_t* halfs, int n, float* floats) {
   }
 }
 
-// 1.5 * 2^23: adding it rounds a number, of either sign and below 2^22, to an integer, which is
-// then in the last bits.
+// 1.5 * 2^23. Adding it rounds a number of either sign with a magnitude below 2^22 to an integer,
+// which is then in the last bits.
 constexpr float kRound = 12582912.0F;
 
 // 2^x for x <= 0; 0 below -125. Relative error below 2e-7 (coefficients of Cephes' exp2f).
@@ -357,7 +358,7 @@ HWY_INLINE V soft_cap(V x, float cap) {
   return hn::Mul(hn::Set(df, cap), hn::CopySign(tanh, x));
 }
 
-// The 64 tokens of a chunk in registers (where there are enough).
+// The 64 tokens of a chunk are held in registers, if there are enough of them.
 constexpr std::size_t kLanes = HWY_MAX_LANES_D(Floats);
 constexpr std::size_t kVectors = kChunkTokens / kLanes;
 
@@ -465,7 +466,7 @@ void SoftmaxChunkKernel(const SoftmaxChunk& work) {
       work.max[q] = chunk_max;
     }
     work.rescale[q] = rescale;
-    // Where nothing is visible, the difference to the maximum is not a number.
+    // If nothing is visible, the difference to the maximum would be NaN.
     const bool is_hidden = chunk_max == -std::numeric_limits<float>::infinity();
     const auto max = hn::Set(df, is_hidden ? 0 : work.max[q]);
     for (auto& score : scores) score = exp2_of_negative(hn::Sub(score, max));

@@ -3,12 +3,10 @@
 //   codes --expand--> bytes --dot_rows--> integer scores --softmax_chunk--> integer weights
 //   codes --expand--> bytes, integer weights --weighted_sum_rows--> --accumulate_output--> output
 //
-// Products are of bytes, summed in 32-bit integers, which is exact. What is rounded is the other
-// operand: queries and weights are quantised to digits of 8 bits. Codes of up to 4 bits need one
-// digit, codes of 8 bits get two (copies in 8 bits of coarser codes: one). To dot_rows and
-// weighted_sum_rows each digit is a row.
-//
-// Each kernel runs on the best instruction set of the machine; chunk_kernels_ref.h specifies them.
+// Bytes are multiplied and the products summed in 32-bit integers, which is exact. Only the other
+// operand is rounded: queries and weights are quantised to 8-bit digits, one for codes of up to 4
+// bits and their 8-bit copies, two for 8-bit codes. dot_rows and weighted_sum_rows treat each digit
+// as a row. chunk_kernels_ref.h specifies the kernels; each runs on the best instruction set.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once
@@ -20,22 +18,22 @@
 
 namespace slipstream::turbo {
 
-// hi * 2^shift + lo: queries have signed digits, weights unsigned ones.
+// Two digits stand for hi * 2^shift + lo. Queries have signed digits, weights unsigned ones.
 inline constexpr int kQueryDigitShift = 7;
 inline constexpr int kWeightDigitShift = 8;
 inline constexpr float kQueryMax1 = 127;
 inline constexpr float kQueryMax2 = 127 * 128;
-inline constexpr float kWeightMax1 = 254;  // what is carried from the last rounding makes it 255
+inline constexpr float kWeightMax1 = 254;  // the error carried from a rounding can make it 255
 inline constexpr float kWeightMax2 = 65535;
 
-// Bytes that expanded tiles take, and what may be read behind them (and behind codes of 8 bits):
-// matrix tiles are read whole.
+// The bytes that a chunk's expanded tiles take. Kernels may read up to kReadPast bytes behind them,
+// and behind 8-bit codes, because AMX reads whole matrix tiles.
 constexpr std::size_t expanded_bytes(int head_dim) {
   return static_cast<std::size_t>(head_dim) * kChunkTokens;
 }
 inline constexpr std::size_t kReadPast = 1024;
 
-// How keys are coded: classes of channels, and whose levels.
+// How keys are coded: their classes of channels, and whether the levels are those of fitted keys.
 struct KeyCodes {
   KeyCodes() = default;
   KeyCodes(const ChannelClasses& its_classes, bool fitted)
@@ -44,17 +42,16 @@ struct KeyCodes {
   ChannelClasses classes;
   bool is_fitted = false;
   std::size_t tile_bytes = 0;
-  // Codes of 8 bits are what expansion would give.
+  // Whether the codes need no expansion: 8-bit codes already are the expanded bytes.
   [[nodiscard]] bool is_expanded() const { return classes.n == 1 && classes.all[0].bits == 8; }
 };
 
-// One tile of keys: level + 128 as unsigned bytes, [channel / 4][token][channel % 4].
+// Expands one tile of keys to unsigned bytes level + 128, [channel / 4][token][channel % 4].
 // REQUIRES: codes have form.tile_bytes bytes, bytes have 16 for each channel.
 void expand_keys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes);
-// One tile of values into its place in the chunk: level as signed bytes,
+// Expands one tile of values to signed bytes, the levels, at its place in the chunk:
 // [channel / 16][tile][token / 4][channel % 16][token % 4].
-// REQUIRES: bits is 2, 3, 4 or 8; head_dim is a multiple of 16; bytes have room for the whole
-// chunk.
+// REQUIRES: bits is 2, 3, 4 or 8; head_dim is a multiple of 16; bytes have room for a whole chunk.
 void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile, std::int8_t* bytes);
 
 // dots[row][tile * 16 + token] = sum over `n_channels` channels of keys[tile][token] * rows[row].
@@ -72,17 +69,18 @@ struct DotRows {
 };
 void dot_rows(const DotRows& work);
 
-// Keys to dots and values to bytes, tile by tile, so that loads from memory and products alternate
-// closely enough to run at the same time. One DotRows for each part of a key with its own scale.
+// Computes dots from keys and expands values to bytes, tile by tile, so that memory loads and
+// products are close enough to overlap. `parts` has one DotRows for each part of a key that has its
+// own scale.
 // REQUIRES: key_bytes has room for expanded_bytes(key_dim) + kReadPast, value_bytes for
 // expanded_bytes(value_dim).
 struct ScanChunk {
   int n_tiles;
   KeyCodes key_form;
   int key_dim;
-  const std::uint8_t* key_codes;  // null: keys are plain, there is nothing to do with them
-  std::uint8_t* key_bytes;        // not used where codes are expanded already
-  const DotRows* parts;           // their `keys` point into key_bytes, or then into key_codes
+  const std::uint8_t* key_codes;  // null: keys are plain and are not processed
+  std::uint8_t* key_bytes;        // not used if key_form.is_expanded()
+  const DotRows* parts;           // `keys` points into key_bytes; if expanded, into key_codes
   int n_parts;
   void (*dot)(const DotRows&);  // null: dot_rows
   int value_bits;               // 0: plain
@@ -110,19 +108,20 @@ void weighted_sum_rows(const WeightedSumRows& work);
 // REQUIRES: n is a multiple of 16.
 void load_scales(const std::uint16_t* halfs, int n, float* floats);
 
-// Online softmax: scores of a chunk to quantised weights, with each query's maximum and sum so far.
+// Online softmax: turns the scores of a chunk into quantised weights, and updates the maximum and
+// the sum of weights of each query.
 //   score  = centre score + query scale * sum over parts of key scales * (dot + offset)
 //   score  = score * scale, soft cap if any, + slope * bias
 //   weight = exp(score - max)
 //   digits = weight * value scales / weight scale, for each part of a value
-// A query's weight scale makes the largest weight the largest digit. With one digit, the error of
-// each rounding is carried to the next token of the same slot: so the sum is kept even where every
+// The weight scale of a query maps its largest weight to the largest digit. With one digit, each
+// rounding error is carried to the next token of the same slot, so the sum is kept even if every
 // weight is less than half a step.
 // REQUIRES: n_tokens <= 64; key_scales and value_scales have 64 tokens, and those of value_scales
 // are finite, because they are multiplied with weights of 0.
 struct SoftmaxChunk {
   int n_queries;
-  int n_tokens;  // tokens behind them get weight 0
+  int n_tokens;  // the tokens behind them get weight 0
 
   const std::int32_t* dots;  // [part][query][digit][64]; null: scores are given
   std::size_t dot_part_stride;
@@ -132,7 +131,7 @@ struct SoftmaxChunk {
   const std::int32_t* offsets;  // [query][part]
   const float* query_scales;    // [query]
   const float* centre_scores;   // [query]
-  float* scores;                // [query][64]; become weights where values are plain
+  float* scores;                // [query][64]; overwritten with weights if values are plain
 
   const float* const* bias;  // [query] -> [64], null: nothing is masked
   const float* slopes;       // [query], of ALiBi; 1 without it
@@ -141,7 +140,7 @@ struct SoftmaxChunk {
 
   float* max;          // [query], in units of log 2
   float* weight_sums;  // [query][16], slot by slot
-  float* rescale;      // [query]: what earlier sums are to be multiplied with
+  float* rescale;      // [query], the factor for earlier sums
 
   const float* value_scales;  // [tile][part][16]; null: values are plain
   int n_weight_digits;
@@ -169,7 +168,7 @@ struct AccumulateOutput {
 };
 void accumulate_output(const AccumulateOutput& work);
 
-// Rows that are not compressed, f16: scores[token] = query . key, and
+// The same for uncompressed f16 rows: scores[token] = query . key, and
 // output = output * rescale + sum of weight * value.
 // REQUIRES: head_dim is a multiple of 16.
 void score_plain(const std::uint16_t* keys, std::size_t row_stride, int n_tokens,

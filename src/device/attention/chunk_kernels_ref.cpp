@@ -12,7 +12,7 @@ int level_of(int bits, bool is_fitted, std::uint8_t code) {
   return is_fitted ? fitted_i8(bits)[code] : centroids_i8(bits)[code];
 }
 
-// Calls store(token, channel, level) for everything in a tile.
+// Calls store(token, channel, level) for each token and channel of a tile.
 void for_every_level(Side side, const KeyCodes& form, const std::uint8_t* codes, auto store) {
   const TileLayout layout(side, form.classes);
   std::vector<std::uint8_t> token_codes(static_cast<std::size_t>(layout.head_dim()));

@@ -1,4 +1,4 @@
-// What the integer kernels of chunk_kernels.h compute, one number at a time.
+// The scalar specification of the integer kernels of chunk_kernels.h: one number at a time.
 //
 // Threads: thread-safe.
 #pragma once

@@ -1,5 +1,5 @@
-// Every instruction set that this machine has gives what the scalar reference gives: integers
-// exactly, and the steps between them within the rounding that they are specified with.
+// Every instruction set of this machine gives the results of the scalar reference: integers
+// exactly, and the floating-point steps between them within their specified rounding.
 #include "device/attention/chunk_kernels.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ std::vector<ProductCase> product_cases() {
   return cases;
 }
 
-// AMX reads and writes whole groups of 16 rows, and rows and tiles behind their end.
+// AMX reads and writes whole groups of 16 rows, and reads past the end of rows and tiles.
 std::size_t padded_rows(int n_rows) { return static_cast<std::size_t>((n_rows + 15) / 16 * 16); }
 
 void expect_dots(const ProductCase& c, void (*kernel)(const DotRows&)) {
@@ -180,7 +180,7 @@ TEST(ChunkKernels, ProductsOnAmxMatchTheReference) {
   }
 }
 
-// The input and output of softmax_chunk() for one query, with nothing special.
+// The input and output of softmax_chunk() for one query, with neutral defaults.
 class SoftmaxInput {
  public:
   explicit SoftmaxInput(int n_weight_digits)
@@ -207,7 +207,7 @@ class SoftmaxInput {
   [[nodiscard]] float sum() const {
     return std::accumulate(weight_sums, weight_sums + kTileTokens, 0.0F);
   }
-  // A weight as the digits have it.
+  // The weight that the digits of a token stand for.
   [[nodiscard]] double weight(std::size_t token) {
     const int whole = work.n_weight_digits == 1
                           ? weights.data()[token]
@@ -240,7 +240,7 @@ TEST(ChunkKernels, ScoresPutDigitsAndPartsTogether) {
     const float centre_score = 0.25F;
     on_every_target([&] {
       SoftmaxInput one(2);
-      one.work.value_scales = nullptr;  // the weights as they are
+      one.work.value_scales = nullptr;  // weights are not quantised
       one.work.n_value_parts = 0;
       one.work.dots = dots.data();
       one.work.dot_part_stride = part_stride;
@@ -289,7 +289,7 @@ TEST(ChunkKernels, SoftmaxOverTwoChunksEqualsOneOverBoth) {
     for (std::size_t i = 0; i < kChunkTokens; ++i) {
       bias.data()[i] = i % 3 == 1 ? kMinusInfinity : -static_cast<float>(i) / 8;
     }
-    // The second chunk ends early, as the last of a cache may.
+    // The second chunk ends early, as the last chunk of a cache may.
     const std::size_t n_second = static_cast<std::size_t>(c.n_tokens);
     std::vector<double> scores;
     for (std::size_t i = 0; i < kChunkTokens + n_second; ++i) {

@@ -9,14 +9,14 @@
 namespace slipstream::turbo {
 namespace {
 
-// From so many rows on, AMX's sixteen at once are quicker than one after the other.
+// From this many rows on, AMX, which multiplies sixteen at once, is faster than the vector kernels.
 constexpr int kRowsForAmx = 4;
 
 void load_scales_of(const CacheSide& side, const Chunk& chunk, float* scales) {
   const int n_all = kChunkTokens * side.n_parts;
   const int n = chunk.n_tiles() * side.n_parts * kTileTokens;
   load_scales(side.scales(chunk), n, scales);
-  // Tokens behind the last tile have weight 0, and 0 times what lies there may be NaN.
+  // Tokens behind the last tile have weight 0, but 0 times a stale scale may be NaN.
   std::fill_n(scales + n, n_all - n, 0.0F);
 }
 
@@ -56,7 +56,7 @@ void ChunkPass::process_chunk(int idx) {
   read_from(context_.coded);
 }
 
-// Of the queries that read the copy in 8 bits, or of the others.
+// Finds the runs of the queries that read the 8-bit copy (precisely), or of the other queries.
 void ChunkPass::find_runs(int chunk, bool has_copy, bool precisely) {
   n_runs_ = 0;
   const auto reads = [&](std::size_t q) {
@@ -80,7 +80,7 @@ void ChunkPass::read_from(const CacheSides& sides) {
 }
 
 void ChunkPass::process_runs(const Chunk& chunk) {
-  if (n_runs_ == 0) return;  // what is visible to no query is never read
+  if (n_runs_ == 0) return;  // a chunk that is visible to no query is not read
   load(chunk);
   for (std::size_t i = 0; i < n_runs_; ++i) {
     read_mask(chunk, runs_[i]);
@@ -118,7 +118,7 @@ void ChunkPass::load(const Chunk& chunk) {
   scan_chunk(work);
 }
 
-// What the mask adds to each score, where a chunk is only partly visible to a query.
+// Reads what the mask adds to each score, for queries to which the chunk is partially visible.
 void ChunkPass::read_mask(const Chunk& chunk, const Run& run) {
   const auto [first, n] = run;
   for (std::size_t q = first; q < first + n; ++q) {
@@ -141,7 +141,7 @@ void ChunkPass::read_mask(const Chunk& chunk, const Run& run) {
   }
 }
 
-// Scores of plain keys, or the integers that scores are made of.
+// Computes the scores of plain keys, or the integer products that scores are computed from.
 void ChunkPass::score(const Chunk& chunk, std::size_t run_idx) {
   const Run& run = runs_[run_idx];
   const CacheSide& keys = sides_->keys;

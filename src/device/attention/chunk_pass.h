@@ -1,6 +1,6 @@
-// ChunkPass: attention of a piece's queries over its chunks, one chunk after the other, with an
-// online softmax: scores, weights, weighted sum of the values. What it has so far is in
-// PieceScratch.
+// ChunkPass: computes the attention of a piece's queries over its chunks, one chunk after the
+// other, with an online softmax: scores, weights, weighted sum of the values. PieceScratch holds
+// the intermediate state.
 //
 // Threads: one owner. Errors: none.
 #pragma once
@@ -19,11 +19,11 @@ class ChunkPass {
  public:
   ChunkPass(const PieceContext& context, const PieceQueries& queries);
 
-  // REQUIRES: an AmxScope of this thread, if there is AMX, for the task's shape.
+  // REQUIRES: if AMX is used, this thread has an AmxScope for the task's shape.
   void process_chunk(int idx);
 
  private:
-  // Queries next to each other to which something of a chunk is visible.
+  // Consecutive queries to which at least a part of the chunk is visible.
   struct Run {
     std::size_t first;
     std::size_t n;
@@ -46,10 +46,10 @@ class ChunkPass {
   AttentionParams params_;
   bool with_amx_;
 
-  // What is being read: codes or copies in 8 bits.
+  // What is being read: codes or 8-bit copies.
   const CacheSides* sides_;
   const QuantisedQueries* quantised_;
-  const std::uint8_t* key_bytes_ = nullptr;  // codes of 8 bits are read where they lie
+  const std::uint8_t* key_bytes_ = nullptr;  // expanded keys, or 8-bit codes in the cache itself
 
   std::size_t n_runs_ = 0;
   Run runs_[kQueriesMax / 2 + 1];

@@ -17,7 +17,7 @@ std::atomic<bool>& amx_allowed() {
   return allowed;
 }
 
-// Highway's targets are bits, the better the lower.
+// Highway's targets are bits; a better target is a lower bit.
 void disable_better_than(std::int64_t target) { hwy::DisableTargets(target - 1); }
 
 }  // namespace

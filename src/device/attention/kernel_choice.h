@@ -1,8 +1,8 @@
-// Which kernels run: the best of this machine, or what GGML_TURBO_KERNELS names (avx2, avx512, amx,
-// neon), for measuring and for finding faults.
+// Chooses the kernels that run: the best of this machine, or those that GGML_TURBO_KERNELS names
+// (avx2, avx512, amx, neon), for measurements and for debugging.
 //
-// Threads: limit_kernels() by one thread; the rest thread-safe.
-// Errors:  kInvalidArgument with the names.
+// Threads: limit_kernels() by one thread; the rest is thread-safe.
+// Errors:  kInvalidArgument with the valid names.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// Naming lesser kernels really leaves the better ones out: a measurement of them would be worth
-// nothing otherwise, and no result would show it.
+// Naming lesser kernels really disables the better ones. Otherwise a measurement of the lesser ones
+// would be worthless, and no result would show it.
 #include "device/attention/kernel_choice.h"
 
 #include <gtest/gtest.h>

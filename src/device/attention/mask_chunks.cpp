@@ -40,7 +40,7 @@ void MaskChunks::make(const ggml_tensor* mask, std::int64_t n_cells, std::int64_
       const auto* cells = reinterpret_cast<const std::uint16_t*>(
           start + static_cast<std::size_t>(row) * mask->nb[1]);
       for (std::int64_t cell = 0; cell < n_cells; cell += kChunkTokens) {
-        // Nobody asks for rows that are only padding.
+        // Rows from n_rows on are padding, which nobody asks for.
         *next++ = row < n_rows ? visibility_of(cells + cell,
                                                std::min<std::int64_t>(kChunkTokens, n_cells - cell))
                                : Visibility::kNone;

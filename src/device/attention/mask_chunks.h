@@ -1,4 +1,4 @@
-// MaskChunks: for each row of an attention mask, which chunks of 64 cells are visible to it. Made
+// MaskChunks: which chunks of 64 cells are visible to each row of an attention mask. It is made
 // once for a batch and used by every layer and head.
 //
 // Threads: make() by one thread, then read by all. Errors: std::bad_alloc.
@@ -11,19 +11,21 @@
 
 namespace slipstream::turbo {
 
-// Of the cells of a chunk to one row. kAll: the mask adds 0 to every score. kPartial: it hides some
-// of them or adds a bias.
+// How much of a chunk is visible to one row. kAll: the mask adds 0 to every score. kPartial: it
+// hides some cells or adds a bias.
 enum class Visibility : std::uint8_t { kNone, kAll, kPartial };
 
 class MaskChunks {
  public:
-  // mask: f16, [cells, rows, heads, streams]; null: every cell is visible. Keeps its memory.
+  // mask: f16, [cells, rows, heads, streams]; null: every cell is visible. Memory of earlier calls
+  // is reused.
   // REQUIRES: the mask has been computed and has at least n_cells cells and n_rows rows.
   void make(const ggml_tensor* mask, std::int64_t n_cells, std::int64_t n_rows);
 
   [[nodiscard]] int n_chunks() const { return n_chunks_; }
   [[nodiscard]] std::int64_t n_heads() const { return mask_ == nullptr ? 1 : mask_->ne[2]; }
-  // The visibility of each chunk to a row. head and stream are the op's: those of the mask repeat.
+  // The visibility of each chunk to a row. head and stream are those of the op; a mask with fewer
+  // of them is repeated.
   // REQUIRES: row < the n_rows of make().
   [[nodiscard]] const Visibility* row(std::int64_t row, std::int64_t head,
                                       std::int64_t stream) const {

@@ -1,7 +1,7 @@
-// PieceContext: what the steps of one piece of attention share (piece_queries.h, chunk_pass.h,
-// piece_result.h), and how they read the op, ggml's FLASH_ATTN_EXT.
+// PieceContext: the data that the steps of one piece of attention share (piece_queries.h,
+// chunk_pass.h, piece_result.h), and how they read the op, ggml's FLASH_ATTN_EXT.
 //
-// Threads: one owner, but for what task and piece refer to. Errors: std::bad_alloc.
+// Threads: one owner; threads share what task and piece refer to. Errors: std::bad_alloc.
 #pragma once
 
 #include <ggml.h>
@@ -18,7 +18,7 @@
 
 namespace slipstream::turbo {
 
-// The most queries of a piece: rows * query heads per KV head.
+// The largest number of queries in a piece: rows * query heads per KV head.
 inline constexpr std::size_t kQueriesMax = std::max(kBlockQueries, kGroupMax);
 
 struct AttentionParams {
@@ -30,7 +30,7 @@ struct AttentionParams {
 inline AttentionParams params_of(const ggml_tensor* op) {
   AttentionParams params{};
   std::memcpy(&params, op->op_params, sizeof(params));
-  // As ggml does it: softcap * tanh(score * scale / softcap).
+  // ggml computes softcap * tanh(score * scale / softcap).
   if (params.softcap != 0) params.scale /= params.softcap;
   return params;
 }
@@ -43,7 +43,7 @@ T* row_at(const ggml_tensor* tensor, std::int64_t i1, std::int64_t i2, std::int6
 }
 
 struct PieceContext {
-  // REQUIRES: the task's plan has been made, and the piece is one of it.
+  // REQUIRES: the task's plan has been made, and the piece belongs to it.
   PieceContext(const AttentionTask& its_task, const Piece& its_piece, PieceScratch& its_scratch)
       : task(its_task),
         piece(its_piece),
@@ -60,8 +60,8 @@ struct PieceContext {
   const AttentionTask& task;
   const Piece& piece;
   CacheSides coded;
-  CacheSides precise;            // the copies in 8 bits, where there are any
-  const ggml_tensor* own_cells;  // the task's; null: nothing is read precisely
+  CacheSides precise;            // the 8-bit copies, if there are any
+  const ggml_tensor* own_cells;  // those of the task; null: no 8-bit copies are read
   PieceScratch& scratch;
   std::int64_t group;  // query heads per KV head
   std::size_t n_queries;

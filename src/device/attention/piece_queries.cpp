@@ -12,7 +12,7 @@
 namespace slipstream::turbo {
 namespace {
 
-// The slope of a head's linear bias (ALiBi); 1 where there is none.
+// The slope of a head's linear bias (ALiBi); 1 without ALiBi.
 float slope_of(float max_bias, std::int64_t head, std::int64_t n_heads) {
   if (max_bias <= 0) return 1;
   const auto n_log2 =
@@ -24,7 +24,8 @@ float slope_of(float max_bias, std::int64_t head, std::int64_t n_heads) {
                                 : std::pow(m1, static_cast<double>(2 * (head - n_log2) + 1)));
 }
 
-// The chunk of the cell that a row of the batch was written into. Rows come stream after stream.
+// The chunk of the cell that a row of the batch was written into. own_cells lists the rows of one
+// stream after the other.
 int own_chunk_of(const PieceContext& context, std::int64_t row) {
   if (context.own_cells == nullptr) return Query::kUnknown;
   const std::int64_t n_rows = context.task.op->src[0]->ne[1];
@@ -74,7 +75,8 @@ void PieceQueries::prepare(const PieceContext& context, std::size_t q) {
   *context.scratch.centre_scores.row(q) = centre_score;
 }
 
-// Codes of a fit are multiplied with queries in its basis, copies in 8 bits with rotated ones.
+// Fitted codes are multiplied with queries in the fitted basis; rotated codes and the 8-bit copies
+// of fitted keys with rotated queries.
 void PieceQueries::quantise_all(const PieceContext& context) {
   PieceScratch& scratch = context.scratch;
   const CacheSide& keys = context.coded.keys;
@@ -96,7 +98,7 @@ void PieceQueries::quantise_all(const PieceContext& context) {
   }
 }
 
-// Digits of 8 bits, with zeroes behind the last channel.
+// Quantises a query to 8-bit digits, with zeroes behind the last channel.
 void PieceQueries::quantise(const CacheSide& keys, QuantisedQueries& into, std::size_t q,
                             std::span<const float> vector) const {
   const bool is_finite = queries_[q].is_finite;

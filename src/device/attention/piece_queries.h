@@ -1,6 +1,6 @@
 // PieceQueries: the queries of one piece, prepared for the pass over its chunks. Each is rotated,
-// or brought into the basis of fitted keys, and quantised to the digits that key bytes are
-// multiplied with. The numbers are in PieceScratch.
+// or transformed to the basis of fitted keys, and quantised to the digits that key bytes are
+// multiplied with. PieceScratch holds the numbers.
 //
 // Threads: one owner. Errors: none.
 #pragma once
@@ -21,11 +21,12 @@ struct Query {
   std::int64_t head;
   const std::uint16_t* mask;     // null: every cell is visible
   const Visibility* visibility;  // of each chunk
-  int own_chunk;                 // of its own token; kUnknown: not written in this graph
+  int own_chunk;                 // that of its own token; kUnknown: not written in this graph
   bool is_finite;
 
   static constexpr int kUnknown = -2;
-  // Most of its weight goes to these chunks: it reads them in 8 bits where there is a copy.
+  // Whether the query reads the 8-bit copy of a chunk, if there is one: it gives most of its weight
+  // to these chunks.
   [[nodiscard]] bool wants_precise(int chunk) const {
     return own_chunk != kUnknown && (chunk == own_chunk || chunk + 1 == own_chunk || chunk == 0);
   }
@@ -37,7 +38,7 @@ class PieceQueries {
 
   [[nodiscard]] std::size_t size() const { return n_; }
   [[nodiscard]] const Query& operator[](std::size_t q) const { return queries_[q]; }
-  // Whether some query may want it in 8 bits. Most chunks are far from all of them.
+  // Whether some query may want the 8-bit copy of the chunk. Most chunks are far from all queries.
   [[nodiscard]] bool may_want_precise(int chunk) const {
     return has_own_chunks_ &&
            (chunk == 0 || (first_own_chunk_ <= chunk + 1 && chunk <= last_own_chunk_));

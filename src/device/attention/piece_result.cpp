@@ -36,7 +36,7 @@ void PieceResult::store_part() {
   std::copy_n(scratch_.outputs.data(), n * scratch_.outputs.stride(), part + 2 * n);
 }
 
-// In the order of the cache, whichever thread comes last.
+// Merges in the order of the cache, whichever thread finishes last.
 void PieceResult::merge_parts() {
   const std::size_t n = queries_.size();
   const float* first = slot(0);
@@ -76,13 +76,13 @@ void PieceResult::write(std::size_t q) {
   const ggml_tensor* op = context_.task.op;
   float total = *scratch_.total_weights.row(q);
   if (const ggml_tensor* sinks = op->src[4]; sinks != nullptr) {
-    // A sink has weight and no value.
+    // A sink has a weight but no value.
     const float sink = static_cast<const float*>(sinks->data)[query.head] * kLog2E;
     raise_max(q, sink);
     total = *scratch_.total_weights.row(q) + std::exp2(sink - *scratch_.max.row(q));
   }
   float factor = total > 0 ? 1 / total : 0;
-  // Quantised queries cannot carry a NaN or an infinity, and the answer must show it.
+  // Quantised queries cannot represent NaN or infinity, so the result is set to NaN here.
   if (!query.is_finite) factor = std::numeric_limits<float>::quiet_NaN();
   const std::span output(scratch_.outputs.row(q), scratch_.outputs.stride());
   for (float& value : output) value *= factor;

@@ -1,8 +1,8 @@
-// PieceResult: what comes out of a piece. The attention of a whole piece is normalised and written
-// to the op. A part of a split piece stores its maximum, sum of weights and output in its slot; the
-// thread that stores the last part merges all and writes.
+// PieceResult: finishes a piece. The output of a whole piece is normalised and written to the op. A
+// part of a split piece stores its maximum, sum of weights and output in its slot; the thread that
+// stores the last part merges all parts and writes the result.
 //
-// Threads: one owner; parts of a split meet at its n_done. Errors: none.
+// Threads: one owner; the parts of a split synchronise on its n_done. Errors: none.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace slipstream::turbo {
 
-// Floats of a slot: max [query], sum of weights [query], output [query][value_dim].
+// The number of floats in a slot: max [query], sum of weights [query], output [query][value_dim].
 constexpr std::size_t slot_floats(std::size_t n_queries, std::size_t value_dim) {
   return n_queries * (value_dim + 2);
 }

@@ -1,6 +1,7 @@
-// Scratch: rows of memory that grow to the largest size asked for and stay; aligned to cache lines.
+// Scratch: rows of memory, aligned to cache lines. The memory grows to the largest size asked for
+// and never shrinks.
 //
-// Threads: one owner. Errors: std::bad_alloc, after which it has what it had before.
+// Threads: one owner. Errors: std::bad_alloc, after which the memory is as before.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@ namespace slipstream::turbo {
 template <typename T>
 class Scratch {
  public:
-  // Rows begin `stride` elements apart. Their contents are undefined afterwards.
+  // Rows begin `stride` elements apart. Their contents are undefined after the call.
   void resize(std::size_t n_rows, std::size_t stride = 1) {
     if (const std::size_t n = n_rows * stride; n > n_) {
       const std::size_t n_bytes = (n * sizeof(T) + kLine - 1) / kLine * kLine;

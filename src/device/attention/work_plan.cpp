@@ -45,7 +45,7 @@ void WorkPlan::find_blocks(const PlanShape& shape) {
       for (int chunk = 0; chunk < mask_chunks_.n_chunks(); ++chunk) {
         std::int64_t n_visible_rows = 0;
         for (std::int64_t row = first; row < first + block.n_rows; ++row) {
-          // Of a mask with several heads only the first counts: the cost is then an estimate.
+          // Only the first head of a mask with several is counted, so the cost is then an estimate.
           n_visible_rows += mask_chunks_.row(row, 0, stream)[chunk] == Visibility::kNone ? 0 : 1;
         }
         if (n_visible_rows == 0) continue;
@@ -112,7 +112,7 @@ void WorkPlan::assign(const PlanShape& shape, int n_threads) {
     splits_.push_back(split);
   };
 
-  // Heads are the outer loop, so that the blocks of a prompt find their head's chunks in the
+  // Heads are the outer loop, so that the blocks of a prompt find the chunks of their head in the
   // processor's cache.
   for (std::size_t first = 0; first < blocks_.size();) {
     std::size_t end = first;

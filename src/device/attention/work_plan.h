@@ -1,13 +1,12 @@
-// WorkPlan: which thread computes which part of an attention. Made once for a batch, from the
-// chunks that its mask makes visible to each row, and used by every layer of the same shape.
+// WorkPlan: which thread computes which part of an attention. It is made once for a batch, from the
+// chunks that the mask makes visible to each row, and used by every layer of the same shape.
 //
-// A piece is a few rows of one stream and KV head over a range of chunks. The cost of a piece
-// counts the chunks that it reads, so that sequences of different lengths keep all threads equally
-// busy. A piece larger than a good part of a thread's share is split along the cache; the thread
-// that ends last merges the parts, in the order of the cache, so that results do not depend on
-// timing.
+// A piece is a few rows of one stream and KV head over a range of chunks. Its cost counts the
+// chunks that it reads, so that sequences of different lengths keep all threads equally busy. A
+// piece that costs more than a quarter of a thread's share is split along the cache. The thread
+// that finishes last merges the parts in the order of the cache: results do not depend on timing.
 //
-// Threads: make() by one thread; then read by all, splits as piece_result.cpp does.
+// Threads: make() by one thread; then all read it, and use splits as piece_result.cpp does.
 // Errors:  std::bad_alloc.
 #pragma once
 
@@ -19,7 +18,8 @@
 
 namespace slipstream::turbo {
 
-// Rows * query heads per KV head of a piece. One row is never divided, whatever its heads.
+// The rows * query heads per KV head that a piece may have. One row is never divided, however many
+// heads it has.
 inline constexpr std::int64_t kBlockQueries = 32;
 
 struct PlanShape {
@@ -40,15 +40,15 @@ struct Piece {
   std::int64_t n_rows;
   int first_chunk;
   int end_chunk;
-  int split;  // index, or -1: the piece is whole
-  int part;   // of the split
+  int split;  // its index in splits(), or -1: the piece is whole
+  int part;   // its index within the split
 };
 
 // A piece cut into parts.
 struct Split {
   int n_parts = 0;
   int first_slot = 0;  // part i keeps its result in slot first_slot + i
-  int n_done = 0;      // changed atomically; 0 again when the last has ended
+  int n_done = 0;      // changed atomically; back to 0 when the last part is done
 };
 
 class WorkPlan {
@@ -63,7 +63,7 @@ class WorkPlan {
   [[nodiscard]] int n_slots() const { return n_slots_; }
 
  private:
-  struct Block {  // rows of one stream; every KV head has a piece of it
+  struct Block {  // rows of one stream; becomes a piece for every KV head
     std::int64_t stream;
     std::int64_t first_row;
     std::int64_t n_rows;

@@ -1,5 +1,5 @@
-// Whatever the mask, every row and head reads every chunk that is visible to it exactly once, and
-// no thread has much more to do than another.
+// For every mask, each row and head reads each chunk that is visible to it exactly once, and no
+// thread has much more work than another.
 #include "device/attention/work_plan.h"
 
 #include <ggml-cpp.h>

@@ -8,7 +8,7 @@
 namespace slipstream::turbo {
 namespace {
 
-// Printed by lloyd_max_main.cpp; codebook_test.cpp computes them again.
+// lloyd_max_main.cpp prints these numbers; codebook_test.cpp computes the levels again.
 constexpr float kError4 = 0.117482F;  // mean square
 constexpr std::array<float, 4> kLloydMax4 = {-1.51041761F, -0.45278003F, 0.45278003F, 1.51041761F};
 constexpr float kError8 = 0.034548F;
@@ -58,7 +58,7 @@ constexpr Book<4> kBook2(kLloydMax4, kError4);
 constexpr Book<8> kBook3(kLloydMax8, kError8);
 constexpr Book<16> kBook4(kLloydMax16, kError16);
 
-// Calls `part` with the book of so many bits.
+// Calls `part` with the book of `bits` bits.
 auto of_book(int bits, auto part) {
   switch (bits) {
     case 2: return part(kBook2);
@@ -87,7 +87,7 @@ std::span<const std::int8_t, 16> lookup_table(int bits) {
 }
 
 float level_error(int bits) {
-  if (bits == 8) return 1 / (12 * kFittedUnit * kFittedUnit);  // of steps of one unit
+  if (bits == 8) return 1 / (12 * kFittedUnit * kFittedUnit);  // steps of one unit
   return of_book(bits, [](const auto& book) { return book.error; });
 }
 

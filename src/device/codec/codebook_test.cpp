@@ -18,8 +18,7 @@ namespace {
 class CodebookBits : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Each, CodebookBits, testing::Values(2, 3, 4));
 
-// Mean square error of `levels` for a Gaussian of variance 1, by integration with the midpoint
-// rule.
+// The mean square error of `levels` for a Gaussian of variance 1, integrated by the midpoint rule.
 double mse(std::span<const float> levels) {
   double sum = 0;
   constexpr double kStep = 1e-4;

@@ -1,4 +1,4 @@
-// Compiled once for every instruction set that Highway knows on this architecture.
+// This file is compiled once for every instruction set that Highway knows on this architecture.
 #include "device/codec/codec_kernels.h"
 
 #include <cmath>
@@ -26,7 +26,7 @@ using NarrowBytes = hn::Rebind<std::uint8_t, Words>;
 
 // --- rotation
 
-// x becomes x + swapped where a lane is the first of its pair, swapped - x where it is the second.
+// Lanes that are the first of their pair become x + swapped, those that are the second swapped - x.
 template <class V>
 HWY_INLINE V butterfly(V x, V swapped, std::size_t distance) {
   const Floats df;
@@ -99,8 +99,8 @@ void RotateBack(const Rotation& rotation, float* x) {
   flip_signs(rotation, x);
 }
 
-// y = matrix x for kVectors vectors and kBlocks registers of rows at once: so many sums that none
-// waits for the product before, and that a number once loaded serves several of them.
+// y = matrix * x for kVectors vectors and kBlocks registers of rows at once. With so many sums none
+// waits for the previous product, and each loaded number is used for several of them.
 template <std::size_t kVectors, std::size_t kBlocks>
 HWY_INLINE void multiply_panel(const float* HWY_RESTRICT columns, std::size_t dim,
                                const float* HWY_RESTRICT x, float* HWY_RESTRICT y) {
@@ -153,7 +153,7 @@ HWY_INLINE V finite_or_zero(V x) {
   return hn::IfThenElseZero(hn::IsFinite(x), x);
 }
 
-// Of a vector: what the codes depend on before any of them is known.
+// Measures what the codes of a vector depend on before any of them is known.
 VectorStatistics Measure(const float* HWY_RESTRICT x, std::size_t n) {
   const Floats df;
   const hn::Half<Floats> dhalf;
@@ -220,7 +220,7 @@ void QuantiseLinear(const float* HWY_RESTRICT x, std::size_t n, float scale,
   }
 }
 
-// The levels that codes of z would have, as floats.
+// The levels that z would be encoded to, as floats.
 template <int kBits, class V>
 HWY_INLINE V fitted_levels(V z, float scale) {
   const Floats df;
@@ -249,7 +249,7 @@ HWY_INLINE double class_error(const float* HWY_RESTRICT weights, const float* HW
   auto low = hn::Zero(dd);
   auto high = hn::Zero(dd);
   for (std::size_t i = 0; i < n; i += hn::Lanes(df)) {
-    // Classes are multiples of 8: the upper half of a register of 16 may be the next one's.
+    // Class sizes are multiples of 8: the upper half of a register of 16 may hold the next class.
     const auto is_own = hn::FirstN(df, n - i);
     const auto value = hn::IfThenElseZero(is_own, finite_or_zero(hn::LoadU(df, z + i)));
     const auto weight = hn::IfThenElseZero(is_own, hn::LoadU(df, weights + i));
@@ -284,11 +284,11 @@ double FittedError(const ChannelClasses& classes, const float* weights, const fl
 
 // --- into the tile and out of it
 
-// The words of one key: in a tile they are a group of 64 bytes apart, packed they are neighbours.
+// The distance of a key's words: in a tile they are a group of 64 bytes apart, packed 4 bytes.
 constexpr std::size_t kTileStride = 64;
 constexpr std::size_t kPackedStride = 4;
 
-// Four codes of a key are neighbours in a byte-wise plane.
+// Four consecutive codes of a key lie in the four bytes of a word, at the same bits.
 template <int kPlaneBits, std::size_t kStride>
 HWY_INLINE void put_key_plane(std::uint8_t* HWY_RESTRICT words,
                               const std::uint8_t* HWY_RESTRICT codes, std::size_t n,
@@ -306,7 +306,7 @@ HWY_INLINE void put_key_plane(std::uint8_t* HWY_RESTRICT words,
   }
 }
 
-// The first plane of a code (code_shift 0) sets it, a second one adds its bits.
+// The first plane (code_shift 0) sets the codes, the second one adds its bits to them.
 template <int kPlaneBits, std::size_t kStride>
 HWY_INLINE void get_key_plane(const std::uint8_t* HWY_RESTRICT words,
                               std::uint8_t* HWY_RESTRICT codes, std::size_t n,
@@ -325,7 +325,8 @@ HWY_INLINE void get_key_plane(const std::uint8_t* HWY_RESTRICT words,
   }
 }
 
-// A value's channels are the slots: in every group of its 16 channels, one field of each word.
+// The slots of a value tile are channels: for each 16 channels of a token, one field of each of 16
+// words is written.
 template <int kPlaneBits>
 HWY_INLINE void put_value_plane(std::uint8_t* HWY_RESTRICT plane, std::size_t token,
                                 const std::uint8_t* HWY_RESTRICT codes, std::size_t n,
@@ -363,7 +364,7 @@ HWY_INLINE void get_value_plane(const std::uint8_t* HWY_RESTRICT plane, std::siz
     for (std::size_t slot = 0; slot < kTileTokens; slot += hn::Lanes(dw)) {
       const auto* words =
           reinterpret_cast<const std::int32_t*>(plane + position / kPerWord * 64 + slot * 4);
-      // The sign that the shift drags in is masked away.
+      // The mask removes the sign bits that the shift brings in.
       const auto field = hn::And(hn::ShiftRightSame(hn::LoadU(dw, words), shift), mask);
       auto code = hn::DemoteTo(dn, hn::ShiftLeftSame(field, code_shift));
       if (code_shift != 0) code = hn::Or(code, hn::LoadU(dn, codes + block + slot));
@@ -453,7 +454,8 @@ void GetValue(int bits, const std::uint8_t* tile, std::size_t token, std::uint8_
   }
 }
 
-// A key's words are copied as they are; a value becomes codes and then a key.
+// Take and place copy the words of a key unchanged. A value is unpacked to codes and packed again
+// like a key.
 void TakeKey(const std::uint8_t* HWY_RESTRICT tile, std::size_t token,
              std::uint8_t* HWY_RESTRICT packed, std::size_t n_words) {
   for (std::size_t i = 0; i < n_words; ++i) {
@@ -548,8 +550,8 @@ std::uint16_t encode_fast(int bits, std::span<const float> rotated, std::span<st
   return encode_with(kFastSteps, bits, rotated, codes);
 }
 
-// Kernels go on to the end of a register, which may be in the next class: that one is encoded after
-// it, and the last one ends with a register.
+// Kernels write up to the end of a register, which may reach into the next class. That is harmless:
+// the next class is encoded afterwards, and the last class ends at the end of a register.
 std::uint16_t encode_fitted_fast(const ChannelClasses& classes, std::span<const float> weights,
                                  std::span<const float> z, std::span<std::uint8_t> codes) {
   return encode_fitted_with(kFastSteps, classes, weights, z, codes);

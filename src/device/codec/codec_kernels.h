@@ -1,5 +1,5 @@
-// The codec on vector instructions, byte for byte what rotation.h, vector_codec.h and tile.h
-// specify. Each runs on the best instruction set of the machine.
+// The codec on vector instructions. The results are byte for byte those that rotation.h,
+// vector_codec.h and tile.h specify. Each kernel runs on the best instruction set of the machine.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once
@@ -15,19 +15,21 @@ namespace slipstream::turbo {
 void rotate_fast(const Rotation& rotation, std::span<float> x);
 void rotate_back_fast(const Rotation& rotation, std::span<float> x);
 
-// As encode(); a multiple of 16 components.
+// The same as encode().
+// REQUIRES: rotated has a multiple of 16 components.
 std::uint16_t encode_fast(int bits, std::span<const float> rotated, std::span<std::uint8_t> codes);
 
-// As encode_fitted().
+// The same as encode_fitted().
 std::uint16_t encode_fitted_fast(const ChannelClasses& classes, std::span<const float> weights,
                                  std::span<const float> z, std::span<std::uint8_t> codes);
-// y = matrix x, for vectors of dim numbers, one after the other. columns: the matrix, column after
-// column; dim: a multiple of 16. The sums go over ascending columns with fused multiply-adds.
+// y = matrix * x for vectors of dim numbers, which lie one after the other. columns: the matrix,
+// column after column. Sums go over ascending columns with fused multiply-adds.
+// REQUIRES: dim is a multiple of 16.
 void multiply_fast(std::span<const float> columns, std::size_t dim, std::span<const float> x,
                    std::span<float> y);
 
-// As TileLayout::put(), get(), take() and place(). A key's padding behind its last channel, which
-// means nothing, is taken and placed with it.
+// The same as TileLayout::put(), get(), take() and place(). take_fast and place_fast also move the
+// padding behind a key's last channel, which has no meaning.
 void put_fast(const TileLayout& layout, std::span<std::uint8_t> tile, int token,
               std::span<const std::uint8_t> codes);
 void get_fast(const TileLayout& layout, std::span<const std::uint8_t> tile, int token,

@@ -44,7 +44,7 @@ TEST(CodecKernels, RotateAsTheReferenceDoes) {
   }
 }
 
-// Ordinary vectors, ones with an outlier, tiny and huge ones, decoded ones, and hostile ones.
+// Ordinary vectors, vectors with an outlier, tiny, huge, decoded and hostile vectors.
 std::vector<std::vector<float>> vectors(int bits, int dim) {
   std::mt19937 random(static_cast<unsigned>(bits * 1000 + dim));
   const auto n = static_cast<std::size_t>(dim);
@@ -175,7 +175,7 @@ TEST(CodecKernels, PutAsTheReferenceDoes) {
         layout.put(expected, token, codes);
         put_fast(layout, tile.span(), token, codes);
       }
-      // A key's padding behind the last channel is its token's own, and free.
+      // Only codes are compared: the padding behind a key's last channel may hold anything.
       std::vector<std::uint8_t> read(static_cast<std::size_t>(layout.head_dim()));
       std::vector<std::uint8_t> read_expected(read.size());
       for (int token = 0; token < kTileTokens; ++token) {
@@ -187,7 +187,8 @@ TEST(CodecKernels, PutAsTheReferenceDoes) {
   }
 }
 
-// Out of a tile, as codes and packed, and into another one, whose other tokens stay.
+// Tokens are read from a tile, as codes and packed, and placed in another one, whose other tokens
+// keep their codes.
 TEST(CodecKernels, GetTakeAndPlaceAsTheReferenceDoes) {
   std::mt19937 random(10);
   for (const TileLayout& layout : layouts()) {
@@ -199,7 +200,7 @@ TEST(CodecKernels, GetTakeAndPlaceAsTheReferenceDoes) {
     Guarded<std::uint8_t> codes(static_cast<std::size_t>(layout.head_dim()));
     Guarded<std::uint8_t> packed(n);
     on_every_target([&] {
-      // Written, so that padding is what the kernels leave there.
+      // The kernels write the tile, so that its padding is what they leave there.
       for (int token = 0; token < kTileTokens; ++token) {
         put_fast(layout, tile.span(), token, random_codes(random, layout));
       }
@@ -218,7 +219,7 @@ TEST(CodecKernels, GetTakeAndPlaceAsTheReferenceDoes) {
         layout.get(other, to, codes.span());
         EXPECT_TRUE(std::ranges::equal(codes.span(), expected)) << "placed " << token;
       }
-      for (int token = 0; token < kTileTokens; ++token) {  // none has touched another
+      for (int token = 0; token < kTileTokens; ++token) {  // placing one changed no other
         std::vector<std::uint8_t> expected(codes.span().size());
         layout.get(tile.span(), token, expected);
         layout.get(other, (token * 7 + 3) % kTileTokens, codes.span());

@@ -1,8 +1,8 @@
-// f16: IEEE half precision to and from float, by bits alone, so that every machine and every kernel
-// agrees, whether or not the CPU has an instruction for it.
+// f16: converts IEEE half precision to and from float with bit operations, so that all machines and
+// kernels agree, whether or not the CPU has an instruction for it.
 //
-// Rounds to nearest, ties to even; too large becomes infinity; a NaN stays a quiet NaN with its
-// sign and the top of its payload. Subnormal halfs are exact in both directions.
+// Rounds to nearest, ties to even. A number that is too large becomes infinity. A NaN becomes a
+// quiet NaN with its sign and the top of its payload. Subnormal halfs are exact in both directions.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -40,7 +40,7 @@ constexpr std::uint16_t float_to_f16(float value) {
   if (magnitude > 0x7f800000U) return with_sign(0x7e00U | ((magnitude >> 13U) & 0x3ffU));
   if (magnitude >= 0x477ff000U) return with_sign(kF16Infinity);  // 65520 and above
   if (magnitude < 0x38800000U) {
-    // Below 2^-14: adding 0.5 leaves the result, rounded by the addition itself, in the last bits.
+    // Below 2^-14: the addition of 0.5 rounds the result and leaves it in the last bits.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
     return with_sign(std::bit_cast<std::uint32_t>(shifted) - 0x3f000000U);
   }

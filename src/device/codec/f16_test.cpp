@@ -37,7 +37,7 @@ TEST(F16, EveryHalfSurvivesTheWayThroughFloat) {
   }
 }
 
-// Around every half and around every midpoint between two halfs, where rounding decides.
+// Tests numbers around every half and around every midpoint between two halfs.
 TEST(F16, RoundsLikeTheCompilerAtEveryTie) {
   for (std::uint32_t half = 0; half < kF16Infinity; ++half) {
     const float here = f16_to_float(static_cast<std::uint16_t>(half));

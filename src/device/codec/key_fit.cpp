@@ -15,12 +15,13 @@ namespace {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// +1 or -1: row and column of the Walsh-Hadamard matrix of any size.
+// The element, +1 or -1, of the Walsh-Hadamard matrix of any size.
 double hadamard_sign(int row, int column) {
   return std::popcount(static_cast<unsigned>(row & column)) % 2 == 0 ? 1 : -1;
 }
 
-// The powers of two that a class is made of, largest first: what is mixed with each other.
+// The blocks of channels that are mixed with each other: each class is cut into powers of two,
+// largest first.
 std::vector<int> mixed_blocks(const ChannelClasses& classes) {
   std::vector<int> blocks;
   for (const auto [bits, n_channels] : classes) {
@@ -32,8 +33,8 @@ std::vector<int> mixed_blocks(const ChannelClasses& classes) {
   return blocks;
 }
 
-// The variance of each mixed channel, before it is brought to that of levels; squared, what its
-// error counts, because queries have moment 1 in the directions of a basis.
+// The variance of each mixed channel before it is scaled to that of the levels. Its square is the
+// weight of the channel's error, because queries have moment 1 in the directions of a basis.
 std::vector<double> mixed_variances(std::span<const float> variances,
                                     const ChannelClasses& classes) {
   std::vector<double> mixed;
@@ -49,7 +50,7 @@ std::vector<double> mixed_variances(std::span<const float> variances,
   return mixed;
 }
 
-// Of a score, up to a factor.
+// The expected square error of a score, up to a factor.
 double expected_error(std::span<const float> variances, const ChannelClasses& classes) {
   const std::vector<double> mixed = mixed_variances(variances, classes);
   double error = 0;
@@ -71,8 +72,9 @@ ChannelClasses best_layout(int bits, int head_dim, std::span<const HeadBasis> he
   return std::ranges::min(fitted_layouts(bits, head_dim), {}, error);
 }
 
-// What the directions of a basis are multiplied with to become codes. Each is divided by the fourth
-// root of its variance: half of whitening, which makes the error least where channels share levels.
+// The matrix that the directions of a basis are multiplied with to give z. Each direction is
+// divided by the fourth root of its variance: this is half of whitening, which minimises the error
+// if channels share levels.
 Matrix mixing(std::span<const float> variances, const ChannelClasses& classes) {
   const auto dim = static_cast<Eigen::Index>(variances.size());
   const std::vector<double> mixed = mixed_variances(variances, classes);
@@ -121,7 +123,7 @@ std::vector<ChannelClasses> fitted_layouts(int bits, int head_dim) {
   if (bits == 4) {
     return {{.all = {{{8, eighth}, {4, head_dim - 5 * eighth}, {3, 4 * eighth}}}, .n = 3}};
   }
-  // As many of 4 bits as leave the rest by 16.
+  // As many channels of 4 bits as leave a multiple of 16 for the rest.
   const int most = std::max(8, (head_dim - 6 * eighth) / 2);
   const int rest = (head_dim - eighth - most + 15) / 16 * 16;
   return {{.all = {{{8, eighth}, {4, head_dim - eighth - rest}, {2, rest}}}, .n = 3},
@@ -157,7 +159,7 @@ std::span<const float> KeyFit::mean(std::int64_t head) const {
   return std::span(means_).subspan(static_cast<std::size_t>(head) * head_dim_, head_dim_);
 }
 
-// The way back is the transposed matrix of queries.
+// The inverse of to_codes is the transposed matrix of to_queries.
 void KeyFit::from_codes(std::int64_t head, std::span<const float> z, std::span<float> key) const {
   const float* column =
       query_columns_.data() + static_cast<std::size_t>(head) * head_dim_ * head_dim_;

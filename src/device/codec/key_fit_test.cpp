@@ -29,13 +29,13 @@ TEST_P(Fitted, TakesNoMoreBytesThanOneWidth) {
   }
 }
 
-// Steep variances want a few channels of 8 bits, flat ones do not.
+// Steeply falling variances need a few channels of 8 bits, flat ones do not.
 TEST(FittedLayout, SuitsTheVariances) {
   EXPECT_EQ(KeyFit(3, 64, test_bases(2, 64, 12)).classes().all[0].bits, 8);
   EXPECT_EQ(KeyFit(3, 64, test_bases(2, 64, 1)).classes().all[0].bits, 4);
 }
 
-// A file may say anything: directions that are no basis are seen.
+// A file may hold anything, so directions that are no basis are detected.
 TEST(FittedLayout, DirectionsWithoutAnInverseAreOfNoUse) {
   std::vector<HeadBasis> heads = test_bases(2, 64);
   EXPECT_TRUE(KeyFit(4, 64, heads).is_usable());
@@ -68,8 +68,8 @@ TEST_P(Fitted, ScoresAreKept) {
   }
 }
 
-// What is decoded and encoded again, after a round trip through f16, has the same codes: so a saved
-// cache comes back.
+// A decoded vector that is rounded to f16 and encoded again has the same codes, so a saved cache is
+// restored exactly.
 TEST_P(Fitted, DecodedVectorsKeepTheirCodes) {
   const auto [bits, head_dim] = GetParam();
   const auto n = static_cast<std::size_t>(head_dim);
@@ -89,7 +89,8 @@ TEST_P(Fitted, DecodedVectorsKeepTheirCodes) {
   }
 }
 
-// A key far out in one direction is coarser, and not lost: mixed, it is far out in a whole block.
+// A key that is far out in one direction is coded more coarsely but not lost. Because channels are
+// mixed, it is far out in a whole block.
 TEST_P(Fitted, OutliersSetTheScale) {
   const auto [bits, head_dim] = GetParam();
   const std::vector<float> weights(static_cast<std::size_t>(head_dim), 1.0F);
@@ -121,7 +122,7 @@ TEST_P(Fitted, WhateverIsEncodedIsFinite) {
   for (const float number : z) EXPECT_TRUE(std::isfinite(number));
 }
 
-// The reason for it all: with the same bits, the error of scores is less than that of rotated keys.
+// The purpose of the fit: with the same bits, the error of scores is less than with rotated keys.
 TEST_P(Fitted, ErrsLessThanOneWidth) {
   const auto [bits, head_dim] = GetParam();
   const auto n = static_cast<std::size_t>(head_dim);

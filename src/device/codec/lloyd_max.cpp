@@ -40,7 +40,7 @@ LloydMax lloyd_max(int n_levels) {
     centroids[k] = 6.0 * (static_cast<double>(k) + 0.5) / n_levels - 3.0;
   }
   // Each centroid moves to the mean of its cell until none moves. 16 levels take about 500 rounds;
-  // the limit is only against a loop without end.
+  // the limit only prevents an endless loop.
   double mse = 1;
   for (int round = 0; round < 100000; ++round) {
     std::vector<double> moved(n);

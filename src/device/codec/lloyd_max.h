@@ -1,6 +1,6 @@
 // Lloyd-Max: the codebook of n levels with the least mean square error for a Gaussian of mean 0 and
-// variance 1 (Max 1960, Lloyd 1982). Computes what codebook.cpp has as constants, and is what the
-// test compares them with; no other part of the program calls it.
+// variance 1 (Max 1960, Lloyd 1982). It computes the constants of codebook.cpp, and the test
+// compares them with it; no other part of the program calls it.
 //
 // Threads: pure function. Errors: none; n_levels below 2 is a bug.
 #pragma once

@@ -1,6 +1,6 @@
-// The experiment of docs/decisions/004-no-qjl.md: at equal bits, a codebook of b bits against one
-// of b - 1 bits and a 1-bit QJL sketch of what it leaves (TurboQuant's "prod" variant, arXiv
-// 2504.19874).
+// The experiment of docs/decisions/004-no-qjl.md. It compares, at equal bits, a codebook of b bits
+// with a codebook of b - 1 bits and a 1-bit QJL sketch of the residual (TurboQuant's "prod"
+// variant, arXiv 2504.19874).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ constexpr std::size_t kDim = 128;
 using Vector = std::vector<float>;
 using Matrix = std::vector<Vector>;  // rows
 
-// Rows as in the paper: independent Gaussians. Or orthogonal and of the same length, which is
-// better.
+// The rows are independent Gaussians, as in the paper. Or they are orthogonal and of equal length,
+// which is better.
 Matrix projection(bool orthogonal) {
   TestVectors vectors(9);
   Matrix rows;
@@ -144,7 +144,7 @@ TEST(QjlExperiment, ABitOfCodebookIsWorthMoreThanABitOfSketch) {
       const Matrix& rows = is_orthogonal ? orthogonal : gaussian;
       const Outcome qjl = report(bits, is_orthogonal ? "QJL, orthogonal" : "QJL, Gaussian",
                                  measure([&](const Vector& x) { return with_qjl(bits, x, rows); }));
-      EXPECT_NEAR(qjl.slope, 1, 0.01);  // unbiased: it is implemented right
+      EXPECT_NEAR(qjl.slope, 1, 0.01);  // unbiased, so it is implemented correctly
       EXPECT_GT(qjl.error, 1.8 * ours.error);
       EXPECT_GT(qjl.variance, 1.8 * ours.variance);
       EXPECT_GT(qjl.kl, 1.8 * ours.kl);

@@ -22,7 +22,7 @@ std::uint64_t splitmix64(std::uint64_t& state) {
   return z ^ (z >> 31U);
 }
 
-// Its own inverse.
+// The transform is its own inverse.
 void walsh_hadamard(std::span<float> x) {
   const std::size_t n = x.size();
   for (std::size_t distance = 1; distance < n; distance *= 2) {

@@ -76,7 +76,7 @@ TEST(Rotation, IsSignsThenWalshHadamardOfEachBlock) {
   }
 }
 
-// A change of these would make saved caches unreadable.
+// Other signs would make saved caches unreadable.
 TEST(Rotation, SignsAreTheSameForever) {
   unsigned first_bits = 0;
   const Rotation rotation(64);
@@ -87,7 +87,7 @@ TEST(Rotation, SignsAreTheSameForever) {
   EXPECT_TRUE(std::ranges::equal(rotation.signs(), Rotation(576).signs().first(64)));
 }
 
-// What the signs are for: without them a constant vector would end in one component.
+// Without the signs, a constant vector would be concentrated in one component.
 TEST(Rotation, SpreadsConstantsAndOutliers) {
   const Rotation rotation(128);
   std::vector<float> constant(128, 1.0F);

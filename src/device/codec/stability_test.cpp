@@ -1,5 +1,5 @@
-// A saved cache is decoded, rotated back and rounded to f16; a restored one is rotated and encoded.
-// The restored codes and scales must be the saved ones, bit for bit.
+// A cache is decoded, rotated back and rounded to f16 when it is saved, and rotated and encoded
+// when it is restored. The restored codes and scales must be the saved ones, bit for bit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ class Stability : public testing::TestWithParam<std::tuple<int, int>> {
   const int bits_ = std::get<0>(GetParam());
   const int dim_ = std::get<1>(GetParam());
 };
-// 1008 has six blocks, the last of 16: an outlier in it is far above what the levels reach.
+// 1008 has six blocks, the last of 16: an outlier in that block is far above the largest level.
 INSTANTIATE_TEST_SUITE_P(BitsAndDim, Stability,
                          testing::Combine(testing::Values(2, 3, 4, 8),
                                           testing::Values(16, 64, 80, 96, 128, 192, 256, 576,
@@ -43,7 +43,7 @@ TEST_P(Stability, SavingAndRestoringChangesNothing) {
   for (int n = 0; n < 200; ++n) {
     for (const Kind kind : kKinds) {
       std::vector<float> x = vectors.draw(kind, dim_);
-      // From the largest scale whose values f16 can hold to scales near f16's subnormals.
+      // Scales range from the largest whose values f16 can hold to those near f16's subnormals.
       const float factor = std::exp2(static_cast<float>(vectors.below(19)) - 11);
       for (float& value : x) value *= factor;
       rotation.forward(x);
@@ -55,7 +55,7 @@ TEST_P(Stability, SavingAndRestoringChangesNothing) {
   }
 }
 
-// Vectors that no rotation produces: a few large components, and codes by chance.
+// Vectors that no rotation produces, with some components much larger than the others.
 TEST_P(Stability, HoldsForSteepRotatedVectors) {
   const Rotation rotation(dim_);
   TestVectors vectors(static_cast<unsigned>(dim_) + 1);

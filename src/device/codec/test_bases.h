@@ -1,5 +1,5 @@
-// For tests: KV heads whose keys and queries are known, as real ones are: most of what decides a
-// score lies in a few directions.
+// Test support: KV heads with known keys and queries. As in real models, a few directions decide
+// most of a score.
 //
 // Threads: thread-compatible.
 #pragma once
@@ -22,8 +22,8 @@ inline std::vector<ChannelClasses> all_fitted_layouts() {
   return all;
 }
 
-// The directions are rotated unit vectors, so that queries of moment 1 fit them. From the first to
-// the last, variances fall from 8 by a factor of e^fall.
+// Bases whose directions are rotated unit vectors, so that queries of moment 1 fit them. Variances
+// start at 8 and fall by a factor of e^fall from the first direction to the last.
 inline std::vector<HeadBasis> test_bases(std::size_t n_heads, int head_dim, float fall = 8) {
   const auto n = static_cast<std::size_t>(head_dim);
   std::vector<HeadBasis> heads;

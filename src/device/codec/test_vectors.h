@@ -1,4 +1,5 @@
-// For the tests of this folder: vectors as keys and values are, and worse, and an owner of codes.
+// Test support for this folder: vectors like keys and values, and more difficult ones; and a struct
+// that owns codes.
 //
 // Threads: thread-compatible.
 #pragma once
@@ -64,7 +65,7 @@ class TestVectors {
   std::normal_distribution<float> normal_;
 };
 
-// What encode() gives, with memory of its own.
+// The result of encode(), with its own memory.
 struct Encoded {
   Encoded(int code_bits, std::span<const float> rotated) : bits(code_bits), codes(rotated.size()) {
     scale = encode(bits, rotated, codes);

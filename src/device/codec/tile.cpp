@@ -16,8 +16,8 @@ struct Place {
   int shift;
 };
 
-// A word of a slot holds 32 / plane_bits positions: position 4k + j in byte j, from bit k * bits
-// up.
+// A word of a slot holds 32 / plane_bits positions. Position 4k + j is in byte j, from bit
+// k * plane_bits up.
 constexpr Place place(int plane_bits, int slot, int position) {
   const int per_word = 32 / plane_bits;
   const int in_word = position % per_word;
@@ -36,7 +36,7 @@ void put_bits(std::span<std::uint8_t> plane, int plane_bits, int slot, int posit
       static_cast<std::uint8_t>(rest | ((value << static_cast<unsigned>(at.shift)) & mask));
 }
 
-// The width is known to the compiler: saving a cache reads every token of it this way.
+// The width is a template parameter for speed: saving a cache reads every token this way.
 template <int kPlaneBits>
 void get_plane(std::span<const std::uint8_t> plane, Side side, int token, unsigned shift,
                std::span<std::uint8_t> codes) {
@@ -50,7 +50,7 @@ void get_plane(std::span<const std::uint8_t> plane, Side side, int token, unsign
   }
 }
 
-// One token's codes of one class, whose tile this is.
+// Writes one token's codes of one class into the tile of that class.
 void put_class(std::span<std::uint8_t> tile, Side side, int bits, int token,
                std::span<const std::uint8_t> codes) {
   const int low_bits = bits == 3 ? 2 : bits;
@@ -79,7 +79,7 @@ void get_class(std::span<const std::uint8_t> tile, Side side, int bits, int toke
   }
 }
 
-// Calls work(class, its tile, its codes) for each of them.
+// Calls work(class, its tile, its codes) for each class.
 void for_each_class(const ChannelClasses& classes, auto tile, auto codes, auto work) {
   for (const ChannelClass& one : classes) {
     const auto n = static_cast<std::size_t>(one.n_channels);

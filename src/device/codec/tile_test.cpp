@@ -18,7 +18,7 @@ std::vector<std::uint8_t> random_codes(std::mt19937& random, int bits, int head_
 
 class Tile : public testing::TestWithParam<std::tuple<Side, int, int>> {};
 
-// Tokens written in any order, each twice, come back; no two codes share bits.
+// Tokens written in any order, each twice, are read back; no two codes share bits.
 TEST_P(Tile, EveryTokenComesBack) {
   const auto [side, bits, head_dim] = GetParam();
   const TileLayout layout(side, bits, head_dim);
@@ -39,7 +39,8 @@ TEST_P(Tile, EveryTokenComesBack) {
   }
 }
 
-// A token taken out of one tile and placed in another keeps its codes; its neighbours stay.
+// A token that is taken out of one tile and placed in another keeps its codes. Its neighbours are
+// not changed.
 TEST_P(Tile, ATokenMovesAlone) {
   const auto [side, bits, head_dim] = GetParam();
   const TileLayout layout(side, bits, head_dim);
@@ -95,7 +96,7 @@ TEST(TileExample, FourBitKeysAndValues) {
   EXPECT_EQ(value_tile[2 * 64 + 2 * 4 + 2], 0x20);
   std::vector<std::uint8_t> packed_value(values.token_bytes());
   values.take(value_tile, 6, packed_value);
-  EXPECT_EQ(packed_value, packed);  // alone, a value looks like a key
+  EXPECT_EQ(packed_value, packed);  // a packed value has the form of a packed key
 }
 
 TEST(TileExample, SizesCarryTheRatios) {

@@ -30,8 +30,8 @@ VectorStatistics measure(std::span<const float> x) {
   return found;
 }
 
-// The distance between neighbouring scales around this one: 9 significant bits, and f16's own
-// limit.
+// The distance between neighbouring scales around this one: they have 9 significant bits, and f16
+// limits the smallest ones.
 double scale_quantum(double scale) { return std::ldexp(1.0, std::max(std::ilogb(scale) - 8, -24)); }
 
 float scale_nearest(double scale) {
@@ -40,9 +40,9 @@ float scale_nearest(double scale) {
   return static_cast<float>(std::min(rounded, static_cast<double>(kScaleMax)));
 }
 
-// Rounds down unless the next one is within 2^-10. Then the peak is never below 126.5 scales: it
-// has code 127, and encoding the decoded vector finds the same peak. Nearest would not do for
-// subnormals.
+// Rounds down unless the next scale is within 2^-10. Then the peak is never below 126.5 scales: its
+// level is 127, and encoding the decoded vector finds the same peak. Rounding to nearest would not
+// ensure that for subnormals.
 float scale_below(double scale) {
   const double raised = scale * (1 + 0x1p-10);
   const double quantum = scale_quantum(raised);
@@ -55,19 +55,19 @@ std::uint16_t encode_zero(int bits, std::span<std::uint8_t> codes) {
   return float_to_f16(0);
 }
 
-// How far from a level a component may be, in units of variance 1, for the vector to be recognised
-// as decoded. Rounding to f16 moves one component by at most 2^-11 of the vector's length, 1/64 at
-// dim 1024, and the peak that sets the gain by as much.
+// The largest distance of a component from a level, in units of variance 1, for a vector to be
+// recognised as decoded. Rounding to f16 moves one component by at most 2^-11 of the vector's
+// length, 1/64 at dim 1024, and the peak that sets the gain by as much.
 constexpr float kToleranceOfData = 1.0F / 32;
-// Codes that would be recognised as others, were they a little different, are replaced by those
-// others at once (settle). Twice the tolerance, so that rounding never decides.
+// Codes that could be recognised as other codes after a small change are replaced by those at once
+// (settle). This is twice the other tolerance, so that rounding never decides.
 constexpr float kToleranceOfCodes = 1.0F / 16;
 
 std::size_t nearest_level(std::span<const float> borders, float y) {
   return static_cast<std::size_t>(std::ranges::upper_bound(borders, y) - borders.begin());
 }
 
-// `component(i)` is component i of dim; codes may be what it reads, as each is written after it.
+// component(i) gives component i. It may read codes[i], which is written afterwards.
 void quantise(int bits, auto component, float gain, std::span<std::uint8_t> codes) {
   const std::span<const float> borders = thresholds(bits);
   for (std::size_t i = 0; i < codes.size(); ++i) {
@@ -75,9 +75,9 @@ void quantise(int bits, auto component, float gain, std::span<std::uint8_t> code
   }
 }
 
-// If the components are levels times a factor, within tolerance, the codes of those levels. The
-// peak may be any level from `lowest` on: the largest that fits is taken. Ordinary vectors are told
-// apart after a few components.
+// If the components are levels times a factor, within the tolerance, writes the codes of those
+// levels and returns true. The peak may be any level from `lowest` on; the largest that fits is
+// taken. Ordinary vectors are rejected after a few components.
 bool recognise(int bits, auto component, float component_peak, std::size_t lowest, float tolerance,
                std::span<std::uint8_t> codes) {
   const std::span<const float> levels = centroids(bits);
@@ -98,7 +98,7 @@ bool recognise(int bits, auto component, float component_peak, std::size_t lowes
   return false;
 }
 
-// The largest magnitude among the levels, as the code of its positive one.
+// The code of the positive level with the largest magnitude among the levels of codes.
 std::size_t largest_code(int bits, std::span<const std::uint8_t> codes) {
   std::uint8_t least = codes[0];
   std::uint8_t most = codes[0];
@@ -110,8 +110,8 @@ std::size_t largest_code(int bits, std::span<const std::uint8_t> codes) {
   return std::max<std::size_t>(most, n_levels - 1 - least);
 }
 
-// Codes that would be recognised as levels with a larger peak become those. Each round raises the
-// largest level.
+// Replaces codes that would be recognised as levels with a larger peak by the codes of those
+// levels. Each round raises the largest level.
 void settle(int bits, std::span<std::uint8_t> codes) {
   const std::span<const std::int8_t> levels = centroids_i8(bits);
   const auto level = [=](std::size_t i) { return static_cast<float>(levels[codes[i]]); };
@@ -146,7 +146,8 @@ void quantise_linear(std::span<const float> x, float scale, std::span<std::uint8
 std::uint16_t encode_levels(const EncodeSteps& steps, int bits, std::span<const float> x,
                             std::span<std::uint8_t> codes) {
   const VectorStatistics found = steps.measure(x);
-  // Far below any scale above 0, and far above where the gain would overflow.
+  // This limit is far below any vector with a scale above 0, and far above lengths at which the
+  // gain would overflow.
   if (found.length < 1e-9) return encode_zero(bits, codes);
   const auto component = [x](std::size_t i) { return finite_or_zero(x[i]); };
   const std::size_t smallest_positive = centroids(bits).size() / 2;
@@ -184,7 +185,7 @@ double fitted_error(const ChannelClasses& classes, std::span<const float> weight
   std::size_t i = 0;
   for (const auto [bits, n_channels] : classes) {
     for (const std::size_t end = i + static_cast<std::size_t>(n_channels); i < end; ++i) {
-      // A scale has 9 bits and a level 7, so that their product is exact.
+      // The product is exact, because a scale has 9 bits and a level 7.
       const float level = static_cast<float>(fitted_level(bits, z[i], scale));
       const auto error = static_cast<double>(finite_or_zero(z[i]) - scale * level);
       sum += static_cast<double>(weights[i]) * (error * error);
@@ -199,8 +200,8 @@ constexpr EncodeSteps kReferenceSteps{.measure = measure,
                                       .quantise_linear = quantise_linear,
                                       .fitted_error = fitted_error};
 
-// By how much a vector exceeds what its codes can hold: 8 bits hold 127 levels, the others clip the
-// far end of a Gaussian without harm.
+// The factor by which a vector exceeds the range of its codes. 8-bit codes end at level 127; codes
+// of fewer bits clip the tail of a Gaussian without harm.
 float fitted_excess(const ChannelClasses& classes, std::span<const float> z) {
   float excess = 0;
   for (const auto [bits, n_channels] : classes) {
@@ -216,7 +217,7 @@ float fitted_excess(const ChannelClasses& classes, std::span<const float> z) {
   return excess;
 }
 
-// 1 and those around it, in steps of a sixth of an octave up to the largest.
+// Scales around 1 in steps of a sixth of an octave, up to the largest.
 constexpr int kPerOctave = 6;
 constexpr int kStepsFromOne = 16 * kPerOctave;
 std::array<float, 2 * kStepsFromOne + 1> fitted_scales() {
@@ -228,10 +229,10 @@ std::array<float, 2 * kStepsFromOne + 1> fitted_scales() {
   return scales;
 }
 
-// Scales are tried in steps of a sixth of an octave around 1, and for a vector that exceeds its
-// codes also around what holds it. A decoded vector tries the scale that it was encoded with, and
-// then keeps its codes: it still exceeds them, because those other scales begin at 2, the most that
-// codes are cut by.
+// Tries scales around 1 in steps of a sixth of an octave and, if the vector exceeds the range of
+// its codes, also scales around the one that holds it. A decoded vector tries the scale that it was
+// encoded with and so keeps its codes: it still exceeds the range, because those other scales begin
+// at 2, the most that codes are cut by.
 float fitted_scale(const EncodeSteps& steps, const ChannelClasses& classes,
                    std::span<const float> weights, std::span<const float> z) {
   static const std::array<float, 2 * kStepsFromOne + 1> scales = fitted_scales();

@@ -1,4 +1,5 @@
-// The codec's contract at its edges. Distortion and stability: distortion_test, stability_test.
+// The codec's contract in edge cases. Distortion and stability have their own tests:
+// distortion_test, stability_test.
 #include "device/codec/vector_codec.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +68,7 @@ TEST_P(VectorCodecBits, EightBitsAreWithinHalfAStepOthersAtTheNearestLevel) {
         bits == 8 ? 0 : std::min(to_variance_1, peak_cut_max(bits) * centroids(bits).back() / peak);
     for (std::size_t i = 0; i < x.size(); ++i) {
       if (bits == 8) {
-        // A half and what 9 bits of scale cut off at the peak.
+        // Half a step, and what a scale of 9 bits cuts off at the peak.
         EXPECT_LE(std::abs(back[i] - x[i]), scale * 0.501F);
         continue;
       }
@@ -117,7 +118,7 @@ TEST_P(VectorCodecBits, HugeValuesSaturateTheScale) {
   }
 }
 
-// Down to the smallest subnormal scale the error grows only with what the scale itself lacks.
+// Down to the smallest subnormal scale, the error grows only by the rounding of the scale itself.
 TEST_P(VectorCodecBits, SubnormalScalesWork) {
   const int bits = GetParam();
   TestVectors vectors(4);

@@ -21,7 +21,7 @@ ExpertBuffer& context_of(ggml_backend_buffer_t buffer) {
   return *static_cast<ExpertBuffer*>(buffer->context);
 }
 
-// All there are, for the counters.
+// All stores of the process, for the counters.
 struct Stores {
   std::mutex mutex;
   std::set<ExpertStore*> all;
@@ -44,7 +44,7 @@ void free_buffer(ggml_backend_buffer_t buffer) {
 
 void* get_base(ggml_backend_buffer_t buffer) { return context_of(buffer).addresses.bytes().data(); }
 
-// Weights are only ever set and read.
+// Weights are only set and read, so these do nothing.
 void memset_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* /*tensor*/, uint8_t /*value*/,
                    size_t /*offset*/, size_t /*size*/) {}
 void clear(ggml_backend_buffer_t /*buffer*/, uint8_t /*value*/) {}
@@ -98,7 +98,7 @@ ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size)
 
 constexpr std::size_t kAlignment = 64;
 size_t get_alignment(ggml_backend_buffer_type_t /*buft*/) { return kAlignment; }
-// An address of its own is all that a tensor takes here.
+// A tensor needs only its own address here.
 size_t get_alloc_size(ggml_backend_buffer_type_t /*buft*/, const ggml_tensor* /*tensor*/) {
   return kAlignment;
 }

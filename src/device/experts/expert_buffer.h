@@ -1,9 +1,9 @@
-// ExpertBufferType: the buffer type TURBO_EXPERTS of one device, whose tensors of experts stay in
-// the model's file.
+// ExpertBufferType: the buffer type TURBO_EXPERTS of one device. Its tensors, the weights of
+// experts, stay in the model's file.
 //
-// libllama puts the weights of routed experts into it, because the device says that it can multiply
-// with them there, and only with those. A buffer has addresses, by which graphs name its tensors,
-// and no memory behind them.
+// libllama puts the weights of routed experts into it, and no others, because the device says that
+// it can multiply only those in such a buffer. A buffer has addresses, by which graphs identify its
+// tensors, but no memory behind them.
 //
 // Threads: as ggml uses buffers; counters are thread-safe. Errors: those of ExpertStore.
 #pragma once
@@ -18,7 +18,7 @@ namespace slipstream::turbo {
 
 class ExpertBufferType {
  public:
-  // Zero cache_bytes: nothing is streamed, and nobody may allocate.
+  // If cache_bytes is 0, nothing is streamed, and no buffer may be allocated.
   explicit ExpertBufferType(ExpertOptions options, ggml_backend_dev_t device = nullptr);
   ExpertBufferType(const ExpertBufferType&) = delete;
   ExpertBufferType& operator=(const ExpertBufferType&) = delete;
@@ -31,14 +31,14 @@ class ExpertBufferType {
   ExpertOptions options_;
 };
 
-// Whether a tensor is, or would be, the experts' part of a layer's feed-forward network.
+// Whether a tensor, by its name, holds experts' weights of a layer's feed-forward network.
 [[nodiscard]] bool is_expert_weight(const ggml_tensor* tensor);
-// Whether a tensor lies in such a buffer.
+// Whether a tensor lies in a buffer of this type.
 [[nodiscard]] bool is_streamed(const ggml_tensor* tensor);
 // The store behind such a tensor.
 ExpertStore& store_of(const ggml_tensor* tensor);
 
-// The counters of all models in the process, by layer, added up.
+// The counters by layer, summed over all models in the process.
 std::map<int, ExpertCounters> all_expert_counters();
 
 }  // namespace slipstream::turbo

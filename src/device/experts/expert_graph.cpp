@@ -12,14 +12,14 @@
 namespace slipstream::turbo {
 namespace {
 
-// Looking ahead is for generation: a long prompt needs nearly every expert anyway.
+// Experts are read ahead only for generation: a long prompt needs nearly every expert anyway.
 constexpr std::int64_t kLookaheadTokensMax = 8;
 
 bool is_ours(const ggml_tensor* node) {
   return node->op == GGML_OP_MUL_MAT_ID && is_streamed(node->src[0]);
 }
 
-// "blk.17.ffn_gate_inp.weight": 17; -1: something else.
+// The layer, 17, of "blk.17.ffn_gate_inp.weight"; -1 if the tensor is not a router's.
 int layer_of_router(const ggml_tensor* weights) {
   std::string_view name = weights->name;
   if (!name.starts_with("blk.") || !name.ends_with(".ffn_gate_inp.weight")) return -1;
@@ -53,8 +53,7 @@ ggml_status compute_nodes(ggml_backend_t cpu, std::span<ggml_tensor* const> node
   return ggml_backend_graph_compute(cpu, graph);
 }
 
-// The slots of a matrix as a tensor of experts: the stock kernel steps from one to the next by
-// nb[2].
+// The slots of a matrix as a tensor of experts. The stock kernel steps between them by nb[2].
 ggml_tensor* new_slots_tensor(ggml_context* context, const ggml_tensor* weights,
                               ExpertMatrix& matrix, int n_slots) {
   ggml_tensor* slots =
@@ -100,7 +99,8 @@ ggml_status ExpertGraph::compute(ggml_backend_t cpu, ggml_cgraph* graph) {
       }
     }
   }
-  // For each of ours its copy, the slots and their numbers; for a look ahead two more.
+  // Each multiplication with experts needs three tensors: its copy, the slots and their numbers.
+  // Two are spare.
   context_ = make_context(5 * n_ours, 0);
   if (!context_) return GGML_STATUS_ALLOC_FAILED;
 
@@ -146,7 +146,7 @@ ggml_status ExpertGraph::compute_part() {
   return status;
 }
 
-// What the router chose is known now: finds slots for it and, if it fits, reads it.
+// Called when the router has chosen: finds slots for the experts and, if all fit, reads them.
 Result<void> ExpertGraph::choose(const ggml_tensor* multiplication, ExpertLayer& layer,
                                  ExpertStore& store) {
   const ggml_tensor* ids = multiplication->src[2];
@@ -186,12 +186,12 @@ ggml_status ExpertGraph::multiply(ggml_tensor* multiplication, ExpertLayer& laye
     add_in_slots(multiplication, matrix, layer.n_slots());
     return GGML_STATUS_SUCCESS;
   }
-  // What is multiplied has to be there, and turns read as they go.
+  // The input of the multiplication has to be computed before the turns begin.
   if (const ggml_status status = compute_part(); status != GGML_STATUS_SUCCESS) return status;
   SlabReader::Ticket ticket = layer.start_reads(turns[0], matrix, store.reader());
   for (std::size_t i = 0; i < turns.size(); ++i) {
     const Result<void> read = layer.finish_reads(turns[i], matrix, ticket, store.reader());
-    // Into other slots than those of this turn.
+    // The next turn is read into other slots than those of this turn.
     const bool has_next = i + 1 < turns.size();
     if (has_next) ticket = layer.start_reads(turns[i + 1], matrix, store.reader());
     ggml_status status = read ? GGML_STATUS_SUCCESS : report(read.error());
@@ -225,7 +225,7 @@ ggml_status ExpertGraph::multiply_turn(const ggml_tensor* multiplication, Expert
                                        int n_slots, const Turn& turn) {
   const ggml_tensor* rows = multiplication->src[1];
   const std::int64_t n_ranks = multiplication->src[2]->ne[0];
-  // Which of the batch's choices are this turn's, and in which slot they lie.
+  // Finds the batch's choices that belong to this turn, and their slots.
   std::map<std::int32_t, std::int32_t> slots;
   for (const Placement& placement : turn) slots[placement.expert] = placement.slot;
   std::vector<std::size_t> mine;
@@ -274,7 +274,7 @@ ggml_status ExpertGraph::multiply_turn(const ggml_tensor* multiplication, Expert
   return GGML_STATUS_SUCCESS;
 }
 
-// Asks the next layer's router with what this layer's experts are about to be given.
+// Computes the next layer's router on the input of this layer's experts.
 void ExpertGraph::look_ahead(const ggml_tensor* multiplication, int layer, ExpertStore& store) {
   if (!store.options().looks_ahead || !trial_.looks_ahead()) return;
   ExpertLayer* next = store.find_layer(layer);

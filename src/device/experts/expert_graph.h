@@ -1,18 +1,14 @@
 // ExpertGraph: computes a graph whose expert weights are streamed.
 //
-// The graph runs on the CPU backend in parts. A part ends where a layer's router has chosen: only
-// then is it known which experts to read. They are read, and the layer's multiplications become the
-// stock kernel's on the slots that hold them, with the experts' numbers replaced by slots'. If they
+// The graph runs on the CPU backend in parts. A part ends where a layer's router has chosen
+// experts, because only then is it known which to read. They are read, and the stock kernel
+// multiplies with the slots that hold them, with slot numbers in place of expert numbers. If they
 // do not all fit, a multiplication is done in turns: the rows of a turn's experts are gathered,
-// multiplied and put in their places. Rows are computed one by one, so that the result is the same
-// to the last bit, whatever the size of the cache.
+// multiplied and put in their places. Each row is computed on its own, so the result is the same to
+// the last bit whatever the size of the cache.
 //
-// While a part is computed, the next layer's experts can be read: its router is asked already now,
-// with this layer's input, which changes little from layer to layer. Whether that pays depends on
-// model and disk, so it is tried now and then and kept while it is faster.
-//
-// Threads: owned by one backend. Errors: kIo and those of ExpertStore::prepare, as a status and a
-// line in the log.
+// Threads: owned by one backend.
+// Errors:  kIo and those of ExpertStore::prepare, as a status and a line in the log.
 #pragma once
 
 #include <ggml-cpp.h>
@@ -27,12 +23,16 @@
 
 namespace slipstream::turbo {
 
+// While a part is computed, the experts of the next layer can be read ahead. To find them, the next
+// layer's router is computed early, with this layer's input, which changes little from layer to
+// layer. Whether that pays depends on model and disk, so it is tried now and then and kept while it
+// is faster.
 class ExpertGraph {
  public:
   // Whether any node multiplies with streamed experts.
   [[nodiscard]] static bool concerns(ggml_cgraph* graph);
 
-  // `cpu` computes what is not ours.
+  // cpu: the backend that computes the nodes.
   [[nodiscard]] ggml_status compute(ggml_backend_t cpu, ggml_cgraph* graph);
 
  private:
@@ -49,14 +49,14 @@ class ExpertGraph {
   ggml_backend_t cpu_ = nullptr;
   ggml_context_ptr context_;
   std::vector<ggml_tensor*> part_;       // nodes not computed yet
-  std::map<int, ggml_tensor*> routers_;  // by layer: the weights of its router
+  std::map<int, ggml_tensor*> routers_;  // the router's weights, by layer
 
-  // Of the layer whose experts were chosen last.
+  // These belong to the layer whose experts were chosen last.
   const ggml_tensor* chosen_for_ = nullptr;  // the tensor of expert numbers
   ExpertLayer* chosen_layer_ = nullptr;
-  std::vector<std::int32_t> choices_;   // by token and rank: the expert
-  std::vector<std::int32_t> slot_ids_;  // its slot, of what is computed next
-  std::vector<int> needed_;             // each expert once
+  std::vector<std::int32_t> choices_;   // the chosen experts, by token and rank
+  std::vector<std::int32_t> slot_ids_;  // the slots of those that are computed next
+  std::vector<int> needed_;             // each chosen expert once
 
   std::vector<std::byte> gathered_;
   std::vector<float> products_;

@@ -12,7 +12,7 @@
 namespace slipstream::turbo {
 namespace {
 
-// As many slots, half of them at a time, keep a disk busy.
+// This many slots, half of them read at a time, keep a disk busy.
 constexpr std::size_t kSlotsToReadThrough = 8;
 
 std::size_t round_up_to_block(std::size_t n_bytes) {
@@ -59,7 +59,7 @@ Result<void> ExpertLayer::allocate(int n_slots, CachePolicy policy) {
         Mapping::anonymous(matrix.slot_bytes() * static_cast<std::size_t>(slots_->n_slots()));
     if (!memory) return std::unexpected(std::move(memory.error()));
     matrix.arena = std::move(*memory);
-    // Large pages where there are some: fewer for the kernel to name at a read.
+    // Huge pages, if available, leave the kernel fewer pages to list for a read.
     ::madvise(matrix.arena.bytes().data(), matrix.arena.bytes().size(), MADV_HUGEPAGE);
   }
   return {};
@@ -97,8 +97,8 @@ const std::vector<Turn>& ExpertLayer::plan(std::span<const int> experts, SlabRea
   return turns_;
 }
 
-// The slots are described as they are after the last turn. If a batch stopped before all matrices
-// got there, because it was aborted or a read failed, nobody knows what they hold.
+// slots_ describes the state after the last turn. If a batch stopped before all matrices got there,
+// because it was aborted or a read failed, it is not known what the slots hold.
 void ExpertLayer::forget_unfinished_turns() {
   if (turns_.size() > 1 && n_matrices_done_ < matrices_.size()) {
     for (int slot = 0; slot < slots_->n_slots(); ++slot) slots_->forget(slot);
@@ -106,8 +106,9 @@ void ExpertLayer::forget_unfinished_turns() {
   n_matrices_done_ = 0;
 }
 
-// Most slots keep what they have: the experts that are worth most. The rest is read through the
-// others, one half of them after the other. First comes what is there.
+// Most slots keep their experts, those that are worth most. Missing experts are read into the other
+// slots, alternately into one half of them and the other. The first turns have the experts that are
+// in memory.
 void ExpertLayer::plan_in_turns(std::span<const int> experts) {
   std::vector<int> through = slots_->slots_by_worth();
   through.resize(std::min(through.size(), std::max(kSlotsToReadThrough, through.size() / 4)));
@@ -121,12 +122,13 @@ void ExpertLayer::plan_in_turns(std::span<const int> experts) {
     if (slot < 0) {
       missing.push_back(expert);
     } else {
-      // The first half is empty when the turn after next is read into it.
+      // Experts in the first half are computed in turn 0, because turn 2 is read into that half
+      // while turn 1 is computed.
       turns_[std::ranges::contains(first, slot) ? 0 : 1].push_back(
           {.expert = expert, .slot = slot, .is_read = false});
     }
   }
-  slots_->sort_by_worth(missing);  // those worth most come last, and stay
+  slots_->sort_by_worth(missing);  // those worth most come last and stay in memory
   for (std::size_t n_done = 0; n_done < missing.size();) {
     Turn turn;
     for (const int slot : turns_.size() % 2 == 0 ? first : second) {
@@ -135,7 +137,7 @@ void ExpertLayer::plan_in_turns(std::span<const int> experts) {
       slots_->overwrite(slot, expert);
       turn.push_back({.expert = expert, .slot = slot, .is_read = true});
     }
-    // With one slot every other turn is empty, and nothing is read into what is computed.
+    // With one slot every other turn is empty, so that no slot is read into while it is computed.
     turns_.push_back(std::move(turn));
   }
 }
@@ -213,7 +215,8 @@ void ExpertLayer::guess(std::span<const int> experts, SlabReader& reader) {
   if (!pieces_.empty()) guess_ticket_ = reader.start(pieces_);
 }
 
-// A guess that could not be read is forgotten: whoever needs the expert reads it, and fails.
+// If a guess could not be read, its slots are emptied. A batch that needs such an expert reads it
+// again and reports the error.
 void ExpertLayer::finish_guess(SlabReader& reader) {
   if (guess_ticket_ == 0) return;
   const Result<void> read = wait(guess_ticket_, reader);

@@ -1,14 +1,14 @@
 // ExpertLayer: the experts of one layer, their place in the model's file and the slots that hold
 // some of them in memory.
 //
-// A batch names the experts that it needs and gets turns: experts with a slot each. There is one
-// turn if all of them find room at once. Otherwise the batch is computed in turns: what is there
-// first, then the rest through some slots, one half of them and then the other, so that the next
-// turn's experts are read while this one's are computed. Each expert is read at most once for a
-// batch and matrix.
+// A batch names the experts that it needs and gets turns, each a list of experts with their slots.
+// If all experts fit at once, there is one turn. Otherwise the experts that are in memory come
+// first. The rest is read into some of the slots, in turns that alternate between the two halves of
+// these slots, so that a turn is read while the previous one is computed. Each expert is read at
+// most once per batch and matrix.
 //
 // Threads: owned by the store, whose lock protects it.
-// Errors:  kIo from reads; what was read into a slot is then forgotten.
+// Errors:  kIo from reads; the slots that were read into are then empty.
 #pragma once
 
 #include <ggml.h>
@@ -29,19 +29,21 @@ namespace slipstream::turbo {
 
 // The matrices of one kind (gate, up, down, or gate and up in one) of all experts of a layer.
 struct ExpertMatrix {
-  const void* address;  // by which graphs name it: of no memory
+  const void* address;  // identifies it in graphs; there is no memory there
   std::string name;
   const DataFile* file;
   std::uint64_t offset;    // of expert 0 in the file
-  std::size_t slab_bytes;  // of one expert
+  std::size_t slab_bytes;  // bytes of one expert
   Mapping arena;           // n_slots * slot_bytes()
 
-  // A slot has room for the blocks around a slab.
+  // A slot has room for all disk blocks that a slab lies in.
   [[nodiscard]] std::size_t slot_bytes() const;
-  // Where in a slot the slab lies: the same for all, because kernels step from slot to slot.
+  // The offset of the slab in its slot. It is the same in all slots, because kernels step from one
+  // to the next.
   [[nodiscard]] std::size_t start_in_slot() const;
   [[nodiscard]] FilePiece piece(int expert, int slot);
-  // After piece() was read: moves the slab to its start, if experts start differently in blocks.
+  // Called after piece() was read: moves the slab to start_in_slot(), if experts start at different
+  // offsets within blocks.
   void settle(int expert, int slot);
 };
 
@@ -66,24 +68,25 @@ class ExpertLayer {
   [[nodiscard]] const std::vector<std::uint64_t>& n_uses() const { return n_uses_; }
   [[nodiscard]] const ExpertSlots& slots() const { return *slots_; }
 
-  // Once, before anything else: memory for so many experts.
+  // Allocates memory for n_slots experts. Called once, before anything else.
   [[nodiscard]] Result<void> allocate(int n_slots, CachePolicy policy);
   void pin(int expert) { slots_->pin(expert); }
 
-  // Chooses slots for what a batch needs, each expert named once. The plan holds until the next.
+  // Chooses slots for the experts that a batch needs, each named once. The plan is valid until the
+  // next call.
   [[nodiscard]] const std::vector<Turn>& plan(std::span<const int> experts, SlabReader& reader);
   [[nodiscard]] const std::vector<Turn>& current_plan() const { return turns_; }
-  // Of a plan in several turns: one matrix went through all of them.
+  // Called when one matrix has gone through all turns of a plan with several.
   void finish_matrix() { ++n_matrices_done_; }
 
-  // Reads what a turn needs: of one matrix, or of all together.
+  // Read the experts of a turn that are not in memory, for one matrix or for all of them.
   [[nodiscard]] SlabReader::Ticket start_reads(const Turn& turn, ExpertMatrix& matrix,
                                                SlabReader& reader);
   [[nodiscard]] Result<void> finish_reads(const Turn& turn, ExpertMatrix& matrix,
                                           SlabReader::Ticket ticket, SlabReader& reader);
   [[nodiscard]] Result<void> read_all(const Turn& turn, SlabReader& reader);
 
-  // Starts to read what a later batch may need. plan() waits for it.
+  // Starts to read experts that a later batch may need. plan() waits for them.
   void guess(std::span<const int> experts, SlabReader& reader);
 
  private:
@@ -101,7 +104,7 @@ class ExpertLayer {
   std::size_t n_matrices_done_ = 0;
   Turn guessed_;
   SlabReader::Ticket guess_ticket_ = 0;
-  std::vector<FilePiece> pieces_;  // kept for its memory
+  std::vector<FilePiece> pieces_;  // a member only to keep its memory
   ExpertCounters counters_;
 };
 

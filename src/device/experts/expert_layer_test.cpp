@@ -16,7 +16,8 @@ namespace {
 
 constexpr int kExperts = 24;
 
-// Two matrices in one file, whose slabs are of a size that is a number of blocks, or is not.
+// Two matrices in one file. The size of their slabs is a multiple of the block size in some cases
+// and not in others.
 class ExpertLayerTest : public testing::TestWithParam<std::size_t> {
  protected:
   void SetUp() override {
@@ -55,7 +56,7 @@ class ExpertLayerTest : public testing::TestWithParam<std::size_t> {
                   matrix.slab_bytes));
   }
 
-  // Goes through the turns of a batch as a graph does, and checks what lies in the slots.
+  // Goes through the turns of a batch as a graph does, and checks what the slots hold.
   void run(std::vector<int> experts) {
     const std::vector<Turn>& turns = layer_.plan(experts, reader_);
     std::set<int> seen;
@@ -155,8 +156,8 @@ TEST_P(ExpertLayerTest, WhatCouldNotBeReadIsReadAgain) {
 TEST_P(ExpertLayerTest, TurnsThatWereNotFinishedLeaveNothingBehind) {
   ASSERT_TRUE(layer_.allocate(4, CachePolicy::kLeastRecent));
   run({0, 1});
-  // The first matrix goes through its turns, the second does not: its slots are not what the plan
-  // says they are.
+  // The first matrix goes through its turns, the second does not: its slots do not hold what the
+  // plan says.
   const std::vector<Turn> turns = layer_.plan(std::vector{0, 1, 2, 3, 4, 5, 6, 7}, reader_);
   ASSERT_GT(turns.size(), 1U);
   for (const Turn& turn : turns) {

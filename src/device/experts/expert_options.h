@@ -1,11 +1,11 @@
-// ExpertOptions: how the experts of a model are streamed, as a text for one variable:
+// ExpertOptions: how the experts of a model are streamed, as the text of one environment variable:
 //
-//   4G                                       memory for four GiB of experts, the rest as is best
+//   4G                                       four GiB of memory for experts, defaults for the rest
 //   4G,policy=lru,io=buffered,lookahead=off  each choice named
-//   4G,trace=FILE                            writes how often each expert was used, at the end
-//   4G,pin=FILE                              such a file: its most used experts stay in memory
+//   4G,trace=FILE                            writes at the end how often each expert was used
+//   4G,pin=FILE                              keeps the most used experts of such a file in memory
 //
-// Threads: immutable. Errors: kInvalidArgument with what is allowed.
+// Threads: immutable. Errors: kInvalidArgument with the valid values.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct ExpertOptions {
   std::uint64_t cache_bytes = 0;  // 0: experts are not streamed
   CachePolicy policy = CachePolicy::kAutomatic;
   ReadMethod way = ReadMethod::kUringDirect;
-  bool looks_ahead = true;  // reads what the next layer's router will probably choose
+  bool looks_ahead = true;  // reads experts that the next layer's router will probably choose
   std::string trace_path;
   std::string pin_path;
 };

@@ -8,11 +8,11 @@
 namespace slipstream::turbo {
 namespace {
 
-// Counts halve after so many uses per slot: long enough to tell experts apart, short enough to
-// follow a new topic within a few hundred tokens.
+// Use counts are halved after this many uses per slot: long enough to tell experts apart, short
+// enough to follow a new topic within a few hundred tokens.
 constexpr std::uint64_t kUsesPerSlotBetweenHalvings = 16;
-// What is kept of a rival's reads at each batch, and by how much the other has to be better before
-// it decides: a change of mind has to pay.
+// kKept: the share of a policy's read count that is kept at each batch. kClearlyBetter: the other
+// policy takes over below this share of the reads, so that a change pays.
 constexpr double kKept = 0.99;
 constexpr double kClearlyBetter = 0.95;
 
@@ -111,8 +111,8 @@ std::optional<int> ExpertSlots::place(int expert) {
 }
 
 void ExpertSlots::sort_by_worth(std::vector<int>& experts) const {
-  // Whatever the policy: all that a batch needs were used just now, and only counts tell them
-  // apart.
+  // The policy does not matter: all experts of a batch were used just now, so only their use counts
+  // tell them apart.
   std::ranges::stable_sort(experts, {}, [this](int expert) {
     const Expert& of = experts_[static_cast<std::size_t>(expert)];
     return std::pair(of.n_uses, of.last_use);

@@ -1,12 +1,12 @@
-// ExpertSlots: which expert of a layer lies in which slot of its cache, and which one goes when
-// another needs the room.
+// ExpertSlots: which expert of a layer is in which slot of its cache, and which one is evicted when
+// another needs a slot.
 //
-// A layer's gate, up and down matrices of one expert come and go together, so a slot holds an
-// expert. Two policies choose the one that goes: the least recently used, or the least often used
-// with use counts that halve now and then. The third, automatic, keeps for each of the two the list
-// of what it would hold, and follows the one that would have had to read less lately.
+// The gate, up and down matrices of an expert are loaded and evicted together, so a slot holds an
+// expert. Two policies choose the expert to evict: the least recently used, or the least often
+// used, with use counts that are halved now and then. The third policy, automatic, simulates the
+// contents of the cache under both and follows the one that would have read less lately.
 //
-// Nothing is chosen that the current batch needs, that is pinned, or whose read is under way.
+// Experts that the current batch needs, that are pinned, or that are being read are never evicted.
 //
 // Threads: thread-compatible. Errors: none; no I/O.
 #pragma once
@@ -33,7 +33,7 @@ class ExpertSlots {
 
   [[nodiscard]] int n_slots() const { return static_cast<int>(expert_in_slot_.size()); }
   [[nodiscard]] int n_experts() const { return static_cast<int>(experts_.size()); }
-  // The slot that holds the expert; -1: none.
+  // The slot that holds the expert, or -1.
   [[nodiscard]] int slot_of(int expert) const {
     return experts_[static_cast<std::size_t>(expert)].slot;
   }
@@ -41,27 +41,30 @@ class ExpertSlots {
     return expert_in_slot_[static_cast<std::size_t>(slot)];
   }
 
-  // A batch needs these, each named once: they count as used, and none of them goes before the next
-  // batch begins.
+  // Begins a batch that needs these experts, each named once. They count as used, and none of them
+  // is evicted before the next batch begins.
   void begin_batch(std::span<const int> experts);
-  // A later batch may need these: none of them goes before the next batch begins.
+  // Begins a guess that a later batch needs these experts. None of them is evicted before the next
+  // batch begins.
   void begin_guess(std::span<const int> experts);
-  // Whether the current batch's experts, each named once, find room at the same time.
+  // Whether the current batch's experts, each named once, fit at the same time.
   [[nodiscard]] bool can_hold(std::span<const int> experts) const;
-  // Gives the expert a slot: an empty one, or that of the expert that goes. Empty if none may go.
+  // Gives the expert an empty slot, or that of an evicted expert; nullopt if none may be evicted.
   std::optional<int> place(int expert);
-  // All slots that are not pinned, and experts, by what they are worth keeping: least first.
+  // Order all slots that are not pinned, or the given experts, by how much they are worth keeping,
+  // least first.
   [[nodiscard]] std::vector<int> slots_by_worth() const;
   void sort_by_worth(std::vector<int>& experts) const;
-  // Gives it this slot, whatever lies there: for batches that need more experts than there are
-  // slots, and go through them in turns.
+  // Gives the expert this slot, whatever it holds. For batches that need more experts than there
+  // are slots and are computed in turns.
   void overwrite(int slot, int expert);
-  // What a slot holds is not to be trusted: its read failed.
+  // Makes a slot empty, because its content is not valid: its read failed.
   void forget(int slot);
-  // Stays for good once it is placed. At most n_slots() - 1 can be pinned; more are ignored.
+  // Pins the expert: once it is placed, it is never evicted. At most n_slots() - 1 can be pinned;
+  // more are ignored.
   void pin(int expert);
 
-  // Which of the two policies decides at present.
+  // The one of the two policies that decides at present.
   [[nodiscard]] CachePolicy deciding() const { return deciding_; }
 
  private:
@@ -69,7 +72,7 @@ class ExpertSlots {
     int slot = -1;
     std::uint64_t last_use = 0;
     std::uint32_t n_uses = 0;  // halved now and then
-    std::uint64_t batch = 0;   // the last one that needs it
+    std::uint64_t batch = 0;   // the last batch or guess that needs it
     bool is_pinned = false;
   };
 
@@ -83,7 +86,7 @@ class ExpertSlots {
   std::uint64_t n_uses_ = 0;
   int n_pinned_ = 0;
 
-  // For kAutomatic: what each policy alone would hold, and the reads it would have needed.
+  // For kAutomatic: what each policy alone would hold, and the reads that it would have needed.
   struct Rival {
     std::unique_ptr<ExpertSlots> slots;
     double n_reads = 0;

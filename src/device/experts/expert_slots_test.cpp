@@ -10,7 +10,7 @@
 namespace slipstream::turbo {
 namespace {
 
-// Gives every expert of a batch a slot; the number that had to be read.
+// Gives every expert of a batch a slot. Returns the number of experts that had to be read.
 int hold(ExpertSlots& slots, std::vector<int> experts) {
   slots.begin_batch(experts);
   int n_reads = 0;
@@ -101,7 +101,7 @@ TEST(ExpertSlots, SlotsAndExpertsAgreeWhateverHappens) {
   }
 }
 
-// A few experts that come up all the time, and one after another of the rest once each: a scan.
+// A scan: a few experts are used all the time, the others once each, one after the other.
 int reads_of_scan(CachePolicy policy) {
   ExpertSlots slots(64, 8, policy);
   int n_reads = 0;
@@ -111,7 +111,7 @@ int reads_of_scan(CachePolicy policy) {
   return n_reads;
 }
 
-// All experts of a topic in turn, and then another topic.
+// Each expert is used for a number of steps, as within a topic, and then another one.
 int reads_of_topics(CachePolicy policy) {
   ExpertSlots slots(64, 8, policy);
   int n_reads = 0;

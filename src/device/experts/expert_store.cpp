@@ -16,7 +16,7 @@
 namespace slipstream::turbo {
 namespace {
 
-// "blk.17.ffn_up_exps.weight": 17.
+// The layer, 17, of "blk.17.ffn_up_exps.weight".
 std::optional<int> layer_of(std::string_view tensor_name) {
   if (!tensor_name.starts_with("blk.")) return std::nullopt;
   tensor_name.remove_prefix(4);
@@ -72,7 +72,7 @@ void ExpertStore::add(const ggml_tensor* tensor, std::span<const std::byte> byte
             .offset = extent->offset,
             .slab_bytes = tensor->nb[2],
             .arena = {}});
-    // libllama asks the system to read ahead all that it maps.
+    // libllama asks the system to read ahead everything that it maps, so these pages are released.
     release_mapped_pages(bytes, *extent);
     return {};
   }();
@@ -82,7 +82,7 @@ void ExpertStore::add(const ggml_tensor* tensor, std::span<const std::byte> byte
 Result<void> ExpertStore::prepare() {
   if (!failure_.empty()) return fail(Code::kUnsupported, failure_);
   if (is_prepared_) return {};
-  std::size_t n_bytes_per_slot = 0;  // of a slot in every layer
+  std::size_t n_bytes_per_slot = 0;  // one slot in every layer
   int n_experts_max = 0;
   for (const auto& [number, layer] : layers_) {
     n_bytes_per_slot += layer.bytes_per_slot();
@@ -159,7 +159,8 @@ void ExpertStore::publish_counters() {
   }
 }
 
-// Lines of "layer expert uses". Half of the slots may be pinned: the rest follows the text.
+// The file has lines of "layer expert uses". At most half of the slots are pinned; the others adapt
+// to the text.
 void ExpertStore::pin_from_file() {
   struct Use {
     int layer;

@@ -1,13 +1,13 @@
-// ExpertStore: the experts of one model, which stay in its file, and the memory that holds those in
-// use.
+// ExpertStore: the experts of one model, which stay in its file, and the memory for those that are
+// in use.
 //
-// The model's loader hands over each expert tensor; only its place in the file is kept. The budget
-// is dealt out when the first graph comes: the same number of slots for every layer, so that no
-// layer starves another. Slots for all experts of a layer are never exceeded.
+// The model's loader hands over each expert tensor; only its place in the file is kept. The first
+// graph divides the memory budget: every layer gets the same number of slots, so that no layer
+// starves another, and never more slots than it has experts.
 //
-// Threads: whoever computes holds lock() for as long as the graph runs; counters are thread-safe.
-// Errors:  kNotFound, kCorrupt for tensors whose file is not known or too short: said at the first
-//          graph, because ggml's loader takes no answer; kOutOfMemory, kIo.
+// Threads: the thread that computes a graph holds lock() while it runs; counters are thread-safe.
+// Errors:  kUnsupported if a tensor's file is not known or too short, reported at the first graph,
+//          because ggml's loader takes no result; kNotFound, kOutOfMemory, kIo.
 #pragma once
 
 #include <ggml.h>
@@ -35,29 +35,29 @@ class ExpertStore {
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
   [[nodiscard]] const ExpertOptions& options() const { return options_; }
 
-  // A tensor of the model and its bytes, which are not kept.
+  // Adds a tensor of the model. Its bytes are not kept.
   void add(const ggml_tensor* tensor, std::span<const std::byte> bytes);
   // Copies what a tensor holds at [offset, offset + into.size()) from its file.
   [[nodiscard]] Result<void> read(const ggml_tensor* tensor, std::span<std::byte> into,
                                   std::size_t offset);
 
-  // Before each graph: deals out the memory at the first.
+  // Called before each graph; the first call allocates the memory.
   [[nodiscard]] Result<void> prepare();
   struct Found {
     ExpertLayer* layer;
     ExpertMatrix* matrix;
   };
-  // By the tensor's address; the layer is null if it is none of ours.
+  // Finds a tensor by its address; the layer is null if the store does not have it.
   [[nodiscard]] Found find(const ggml_tensor* tensor);
-  // The layer of that number; null: it has no experts here.
+  // The layer with this number; null: it has no experts here.
   [[nodiscard]] ExpertLayer* find_layer(int layer);
   [[nodiscard]] SlabReader& reader() { return reader_; }
 
-  // By layer, as of the end of the last graph.
+  // The counters by layer, as of the end of the last graph.
   [[nodiscard]] std::map<int, ExpertCounters> counters() const;
   void publish_counters();
 
-  // At the end: says in the log what there was, and writes the trace.
+  // Called at the end: logs the totals and writes the trace.
   void close();
 
  private:

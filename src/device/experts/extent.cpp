@@ -24,7 +24,7 @@
 namespace slipstream::turbo {
 namespace {
 
-// How much at each end of a tensor is compared with the file.
+// The number of bytes at each end of a tensor that are compared with the file.
 constexpr std::size_t kComparedBytes = 4096;
 
 std::optional<std::uint64_t> parse_hex(std::string_view text) {
@@ -83,7 +83,7 @@ struct GgufDeleter {
   void operator()(gguf_context* context) const { gguf_free(context); }
 };
 
-// Where a GGUF file holds the tensor; empty if it does not, or is no GGUF file.
+// The offset of the tensor in a GGUF file; nullopt if it is not in it, or if it is no GGUF file.
 std::optional<std::uint64_t> offset_in_gguf(const std::string& path, int fd,
                                             const std::string& tensor_name) {
   std::array<std::byte, 4> magic{};
@@ -150,7 +150,7 @@ void release_mapped_pages(std::span<const std::byte> bytes, const Extent& extent
   const std::size_t skipped = (page - in_page) % page;
   if (bytes.size() < skipped + page) return;
   auto* start = const_cast<std::byte*>(bytes.data() + skipped);
-  // Both are only advice: a refusal costs memory that the system takes back when it needs it.
+  // Both calls are only advice. If refused, the system takes the memory back when it needs some.
   ::madvise(start, (bytes.size() - skipped) / page * page, MADV_DONTNEED);
   if (const Result<UniqueFd> file = open_file(extent.path, O_RDONLY)) {
     ::posix_fadvise(file->get(), static_cast<off_t>(extent.offset),

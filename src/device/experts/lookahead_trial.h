@@ -1,9 +1,9 @@
 // LookaheadTrial: finds out whether reading ahead pays, by doing without it now and then.
 //
-// Steps come in rounds of kSteps. Two rounds try, one with and one without; the faster of the two
-// ways is kept for kRoundsKept rounds; then both are tried again.
+// A round has kSteps steps. One round reads ahead and one does not. The faster way is used for
+// kRoundsKept rounds, then both are tried again. The caller measures the time.
 //
-// Threads: thread-compatible. Errors: none. No clock: the caller measures.
+// Threads: thread-compatible. Errors: none.
 #pragma once
 
 namespace slipstream::turbo {
@@ -13,7 +13,7 @@ class LookaheadTrial {
   static constexpr int kSteps = 32;
   static constexpr int kRoundsKept = 8;
 
-  // For the next step.
+  // Whether the next step reads ahead.
   [[nodiscard]] bool looks_ahead() const { return looks_ahead_; }
 
   void observe(double seconds) {
@@ -33,7 +33,7 @@ class LookaheadTrial {
 
  private:
   bool looks_ahead_ = true;
-  int round_ = 0;  // 0: with, 1: without, then the better one
+  int round_ = 0;  // 0: with reading ahead, 1: without, then the faster way
   int n_steps_ = 0;
   double seconds_ = 0;
   double seconds_with_ = 0;

@@ -5,7 +5,7 @@
 namespace slipstream::turbo {
 namespace {
 
-// Steps with reading ahead, of so many; the two ways take these times.
+// The number of steps of n_steps that read ahead, if steps with and without it take these times.
 int n_ahead(double with, double without, int n_steps) {
   LookaheadTrial trial;
   int n = 0;

@@ -6,7 +6,8 @@
 namespace slipstream::turbo {
 namespace {
 
-// Queries hardly ever point there, and the inverse must stay a matrix of floats.
+// Smaller shares are raised to these. Queries hardly ever point in such directions, and floats must
+// be able to hold the inverse.
 constexpr double kQueryShareMin = 1e-6;
 constexpr double kVarianceShareMin = 1e-12;
 
@@ -18,7 +19,7 @@ std::vector<float> to_floats(std::span<const double> numbers) {
 
 std::optional<HeadBasis> fit_basis(const HeadMoments& moments) {
   const Eigen::Index head_dim = moments.key_sum.size();
-  // Twice as many as the covariance needs to be of full rank.
+  // Requires twice as many vectors as a covariance of full rank needs.
   if (moments.n_keys < 2 * head_dim || moments.n_queries < 2 * head_dim) return std::nullopt;
   const auto n_keys = static_cast<double>(moments.n_keys);
   const Eigen::VectorXd mean = moments.key_sum / n_keys;
@@ -37,10 +38,10 @@ std::optional<HeadBasis> fit_basis(const HeadMoments& moments) {
 
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> of_keys(root * covariance * root);
   if (of_keys.info() != Eigen::Success) return std::nullopt;
-  Eigen::VectorXd variances = of_keys.eigenvalues().reverse();  // the solver's ascend
+  Eigen::VectorXd variances = of_keys.eigenvalues().reverse();  // the solver's are ascending
   if (!(variances[0] > 0)) return std::nullopt;
   variances = variances.cwiseMax(kVarianceShareMin * variances[0]);
-  // Column i: direction i. Columns lie in memory as the basis wants its rows.
+  // Column i is direction i. Columns lie in memory as the rows of the basis have to.
   const Eigen::MatrixXd directions = root * of_keys.eigenvectors().rowwise().reverse();
 
   HeadBasis basis;
@@ -48,7 +49,7 @@ std::optional<HeadBasis> fit_basis(const HeadMoments& moments) {
   basis.mean = to_floats({mean.data(), n});
   basis.directions = to_floats({directions.data(), n * n});
   basis.variances = to_floats({variances.data(), n});
-  // As floats some may be: keys of 1e20 are numbers, and their squares are not.
+  // Some numbers may not be finite as floats: keys of 1e20 are, but their squares are not.
   for (const std::vector<float>* numbers : {&basis.mean, &basis.directions, &basis.variances}) {
     const Eigen::Map<const Eigen::VectorXf> all(numbers->data(),
                                                 static_cast<Eigen::Index>(numbers->size()));

@@ -1,7 +1,7 @@
-// fit_basis: from what was seen of one KV head the directions in which its keys differ most, as
-// its queries see it: codec/key_fit.h says what they are and what for.
+// fit_basis: computes, from the moments of one KV head, the directions in which its keys differ
+// most as its queries see them. codec/key_fit.h says what the directions are and what they are for.
 //
-// Threads: thread-safe. Errors: none; a head with too little to go by has no basis.
+// Threads: thread-safe. Errors: none; a head with too few keys or queries has no basis.
 #pragma once
 
 #include <optional>

@@ -11,13 +11,13 @@ namespace {
 
 constexpr int kBasisDim = 16;
 
-// Vectors with a mean, all components of which depend on each other.
+// Vectors with a mean and with components that all depend on each other.
 std::vector<float> draw(std::mt19937& random, int n, double mean, unsigned shape_seed) {
   std::mt19937 shape(shape_seed);
   std::normal_distribution<double> normal;
   Eigen::MatrixXd mix(kBasisDim, kBasisDim);
   for (double& number : mix.reshaped()) number = normal(shape);
-  mix.col(0) *= 20;  // as RoPE's slow pairs of a real model do
+  mix.col(0) *= 20;  // like RoPE's slow pairs in a real model
   std::vector<float> vectors;
   for (int i = 0; i < n; ++i) {
     Eigen::VectorXd noise(kBasisDim);
@@ -51,7 +51,7 @@ TEST(FitBasis, ErrorsCountAlikeAndVariancesFall) {
   const Eigen::VectorXd mean = moments.key_sum / static_cast<double>(moments.n_keys);
   const Eigen::MatrixXd covariance =
       moments.key_second / static_cast<double>(moments.n_keys) - mean * mean.transpose();
-  // An error e in a direction counts as much as one in any other: e' D^-1' S_q D^-1 e = e'e.
+  // An error e counts the same in every direction: e' D^-1' S_q D^-1 e = e'e.
   EXPECT_TRUE((directions * weight.inverse() * directions.transpose()).isIdentity(1e-3));
   const Eigen::MatrixXd of_codes = directions * covariance * directions.transpose();
   for (int i = 0; i < kBasisDim; ++i) {

@@ -24,7 +24,7 @@ std::string with_commas(std::int64_t number) {
 
 }  // namespace
 
-// Too late for a line in the log: the program's own may be gone.
+// Logs nothing, because the program's log may already be gone.
 FitRun::~FitRun() {
   const MutexLock lock(mutex_);
   if (has_ended_ || count_keys() == n_keys_saved_) return;

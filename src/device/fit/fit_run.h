@@ -1,10 +1,10 @@
-// FitRun: a run of the model whose keys and queries are looked at, so that a profile can be made.
+// FitRun: collects the keys and queries of a model while it runs, to make a profile of them.
 //
-// A device has one while keys are fitted: every graph adds to it (gather_nodes.h), and the file is
-// written whenever a backend is freed, and at the end. Graphs share it: they may be under way in
-// another thread when it ends.
+// A device has a FitRun while keys are fitted. Every graph adds to it (gather_nodes.h). The file is
+// written whenever a backend is freed, and at the end. Graphs share ownership, because another
+// thread may still be computing one when the run ends.
 //
-// Threads: thread-safe. Errors: as of profile_file.h.
+// Threads: thread-safe. Errors: those of profile_file.h.
 #pragma once
 
 #include <map>
@@ -26,17 +26,17 @@ class FitRun {
   FitRun(const FitRun&) = delete;
   FitRun& operator=(const FitRun&) = delete;
 
-  // Where to add the keys and queries of the layer whose cache a FLASH_ATTN_EXT reads; lives as
-  // long as this. Null where a layer is refused, or is one of a second model.
+  // The moments of the layer whose cache a FLASH_ATTN_EXT reads, to add its keys and queries to.
+  // They live as long as the FitRun. Null if the layer is refused or belongs to a second model.
   KeyMoments* layer(const ggml_tensor* attention, int layer);
-  // Keys of this layer are not fitted; the log will say why.
+  // Refuses to fit the keys of this layer; save() logs why.
   void refuse(int layer, const std::string& why);
 
   [[nodiscard]] KeyProfile profile() const;
-  // Writes the file and says so in the log, unless nothing was seen since the last time. How many
-  // layers are fitted.
+  // Writes the file and logs that, unless no keys were seen since the last time. Returns the number
+  // of fitted layers.
   Result<std::size_t> save();
-  // The same for the last time: graphs under way may still add to it, and nobody will read that.
+  // The same for the last time. What unfinished graphs add afterwards is ignored.
   Result<std::size_t> end();
 
  private:

@@ -12,10 +12,10 @@ namespace slipstream::turbo {
 namespace {
 
 constexpr std::uint64_t kPositions = 32768;
-// Keys of the first tokens are like no others, and they are kept in 8 bits anyway.
+// Keys of the first tokens are left out: they are unlike all others and are kept in 8 bits anyway.
 constexpr std::int32_t kFirstTokens = 64;
 
-// The same for every run: splitmix64.
+// A position from splitmix64, so that it is the same in every run.
 std::int32_t draw_position(std::uint64_t idx) {
   std::uint64_t bits = (idx + 1) * 0x9E3779B97F4A7C15U;
   bits = (bits ^ (bits >> 30U)) * 0xBF58476D1CE4E5B9U;
@@ -125,7 +125,7 @@ void GatherNodes::add_before(const ggml_tensor* node, ggml_context* context, ggm
     if (task.rope != nullptr) ggml_graph_add_node(shadow, turn_elsewhere(task, context));
     ggml_tensor* gather = ggml_custom_4d(context, GGML_TYPE_F32, 1, 1, 1, 1, nullptr, 0, run_gather,
                                          GGML_N_TASKS_MAX, &task);
-    gather->data = turned_.data();  // it writes nothing
+    gather->data = turned_.data();  // not written
     gather->flags |= GGML_TENSOR_FLAG_COMPUTE;
     ggml_graph_add_node(shadow, gather);
   }
@@ -136,7 +136,7 @@ ggml_tensor* GatherNodes::turn_elsewhere(Task& task, ggml_context* context) {
   const std::int64_t n_tokens = rope->ne[2];
   task.positions.resize(static_cast<std::size_t>(n_tokens));
   std::ranges::generate(task.positions, [&] { return draw_position(n_drawn_++); });
-  // M-RoPE takes several lists of positions, one after the other; of text all are alike.
+  // M-RoPE takes several lists of positions, one after the other. For text all are the same.
   const std::int64_t n_lists = rope->src[1]->ne[0] / n_tokens;
   task.positions.reserve(task.positions.size() * static_cast<std::size_t>(n_lists));
   for (std::int64_t i = 1; i < n_lists; ++i) {
@@ -145,7 +145,7 @@ ggml_tensor* GatherNodes::turn_elsewhere(Task& task, ggml_context* context) {
   }
   ggml_tensor* positions = ggml_new_tensor_1d(context, GGML_TYPE_I32, rope->src[1]->ne[0]);
   positions->data = task.positions.data();
-  // Rows of a result of our own lie one after the other, wherever RoPE's own are.
+  // The rows of this new result are contiguous, whatever the layout of the model's ROPE is.
   ggml_tensor* turned = ggml_new_tensor(context, GGML_TYPE_F32, GGML_MAX_DIMS, rope->ne);
   turned->op = GGML_OP_ROPE;
   turned->flags = rope->flags;
@@ -177,7 +177,8 @@ void GatherNodes::run_gather(ggml_tensor* /*result*/, int thread_idx, int n_thre
       }
     }
   } catch (const std::bad_alloc&) {
-    return;  // fewer are looked at; out of a thread of ggml's it would end the process
+    // Fewer vectors are collected. An exception that leaves a thread of ggml would end the process.
+    return;
   }
 }
 

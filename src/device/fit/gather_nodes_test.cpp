@@ -9,7 +9,7 @@
 namespace slipstream::turbo {
 namespace {
 
-// A name of its own for each test: they run at the same time.
+// Each test has its own file name, because tests run at the same time.
 std::shared_ptr<FitRun> new_fit_run() {
   return std::make_shared<FitRun>(testing::TempDir() + "/" +
                                   testing::UnitTest::GetInstance()->current_test_info()->name() +
@@ -20,7 +20,7 @@ class GatherNodesTest : public testing::Test {
  protected:
   void TearDown() override { (void)run_->end(); }
 
-  // What is fitted from one computation of the graph.
+  // The profile fitted from one computation of the graph.
   static KeyProfile fitted(SmallGraph& graph) {
     const std::shared_ptr<FitRun> run = new_fit_run();
     graph.compute(run);
@@ -42,7 +42,7 @@ TEST_F(GatherNodesTest, LooksAtKeysAllOverAContext) {
     const KeyProfile profile = fitted(graph);
     ASSERT_EQ(profile.size(), 1U);
     const std::vector<float>& mean = profile[0].heads[1].mean;
-    // All components of the keys have mean 1, until they are turned.
+    // All components of the keys have mean 1 before RoPE turns them.
     EXPECT_NEAR(mean[0], 0, 0.25);
     EXPECT_NEAR(mean[mode == GGML_ROPE_TYPE_NEOX ? 24 : 1], 0, 0.25);
     EXPECT_NEAR(mean[47], 1, 0.25);
@@ -77,7 +77,7 @@ TEST_F(GatherNodesTest, VectorsWithoutPositionsAreTakenAsTheyAre) {
   graph.compute(run_);
   const HeadMoments moments = run_->layer(graph.attention, 0)->head(1);
   ASSERT_EQ(moments.n_keys, SmallGraph::kTokens);
-  // Component 3 of a vector; they lie one after the other.
+  // Component 3 of a vector. The vectors are contiguous.
   const auto component = [](const ggml_tensor* vectors, std::int64_t head, std::int64_t token) {
     return static_cast<const float*>(
         vectors->data)[(token * vectors->ne[1] + head) * SmallGraph::kDim + 3];

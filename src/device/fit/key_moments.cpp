@@ -34,7 +34,7 @@ HeadMoments KeyMoments::head(std::int64_t head) const {
   return heads_[static_cast<std::size_t>(head)];
 }
 
-// The products are made before the lock is taken: heads are added by many threads.
+// The products are computed before the lock is taken, because many threads add heads.
 void KeyMoments::add_keys(std::int64_t head, std::span<const float> keys) {
   const Rows rows = finite_rows(keys, head_dim_);
   const Eigen::VectorXd sum = rows.colwise().sum().transpose();

@@ -1,6 +1,6 @@
-// KeyMoments: what a layer's keys and queries have in common, summed up while they pass by: of each
-// KV head the number, sum and second moment of its keys, and the second moment of the queries of
-// its group. A few hundred kilobytes, however long the text.
+// KeyMoments: moments of a layer's keys and queries, summed up while a model runs. For each KV head
+// they are the number, sum and second moment of its keys, and the second moment of the queries of
+// its group. They take a few hundred kilobytes, however long the text is.
 //
 // Threads: thread-safe. Errors: none; vectors with a number that is not finite are left out.
 #pragma once
@@ -30,7 +30,7 @@ class KeyMoments {
   [[nodiscard]] int head_dim() const { return head_dim_; }
   [[nodiscard]] HeadMoments head(std::int64_t head) const;
 
-  // Vectors of head_dim numbers, one after the other; of queries, those of the whole group.
+  // Add vectors of head_dim numbers, one after the other. Queries are those of the whole group.
   void add_keys(std::int64_t head, std::span<const float> keys);
   void add_queries(std::int64_t head, std::span<const float> queries);
 

@@ -13,7 +13,8 @@
 namespace slipstream::turbo {
 namespace {
 
-// How far back a layer's own weights can lie. Behind them come those of the layers before.
+// How many ancestors are searched for the layer's own weights. Behind them lie the weights of
+// earlier layers.
 constexpr std::size_t kAncestorsMax = 64;
 
 bool is_plain_weight(const ggml_tensor* tensor, std::string_view layer_name) {
@@ -30,7 +31,7 @@ bool is_plain_weight(const ggml_tensor* tensor, std::string_view layer_name) {
 
 std::optional<LayerPrint> print_of(const ggml_tensor* attention, int layer) {
   const std::string layer_name = format_text("blk.{}.", layer);
-  const ggml_tensor* weight = nullptr;  // the first by name, so that the order does not matter
+  const ggml_tensor* weight = nullptr;  // the first by name, whatever the order of the nodes
   std::vector<const ggml_tensor*> ancestors = {attention->src[0]};
   for (std::size_t i = 0; i < ancestors.size() && i < kAncestorsMax; ++i) {
     const ggml_tensor* tensor = ancestors[i];

@@ -8,7 +8,7 @@
 namespace slipstream::turbo {
 namespace {
 
-// Why the layer's keys are not those that were fitted; empty if they are.
+// The reason why the layer's keys are not those that were fitted; empty if they are.
 std::string difference(const LayerProfile& fitted, const ggml_tensor* attention) {
   const ggml_tensor* keys = attention->src[1];
   if (keys->ne[0] != fitted.head_dim || std::cmp_not_equal(keys->ne[2], fitted.heads.size())) {

@@ -1,6 +1,6 @@
-// FittedKeys: a profile in use. Which keys are stored in a basis of their own head.
+// FittedKeys: a profile in use. It tells which keys are stored in a basis of their own head.
 //
-// Threads: thread-safe. Errors: as of profile_file.h.
+// Threads: thread-safe. Errors: those of profile_file.h.
 #pragma once
 
 #include <ggml.h>
@@ -21,12 +21,12 @@ using KeyBases = std::vector<HeadBasis>;  // one for each KV head of a layer
 class FittedKeys {
  public:
   [[nodiscard]] static Result<std::shared_ptr<const FittedKeys>> read(const std::string& path);
-  // name: what the log calls it.
+  // name: the name of the profile in the log.
   FittedKeys(KeyProfile profile, std::string name)
       : profile_(std::move(profile)), name_(std::move(name)) {}
 
-  // For the keys that a FLASH_ATTN_EXT reads from the cache of this layer. Null where the profile
-  // has none, or is that of another model, which a line in the log says once.
+  // The bases for the keys that a FLASH_ATTN_EXT reads from the cache of this layer. Null if the
+  // profile has none, or if it is that of another model, which is logged once.
   [[nodiscard]] const KeyBases* bases_of(const ggml_tensor* attention, int layer) const;
 
  private:

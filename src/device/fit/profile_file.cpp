@@ -24,7 +24,7 @@ static_assert(std::endian::native == std::endian::little, "numbers are written a
 constexpr std::string_view kMagic = "SLIPKEYS";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHashBytes = 32;
-// No model has more, and their product keeps sizes far from overflow.
+// No model has more, and with these limits sizes are far from overflow.
 constexpr std::uint32_t kLayersMax = 4096;
 constexpr std::uint32_t kHeadsMax = 1024;
 constexpr std::size_t kFileBytesMax = std::size_t{4} << 30U;
@@ -163,13 +163,13 @@ Result<KeyProfile> decode_profile(std::span<const std::byte> bytes) {
 }
 
 Result<void> write_profile(const std::string& path, const KeyProfile& profile) {
-  // It is put in the place of what is there: never of a device, such as /dev/null.
+  // The new file replaces what is there. It must never replace a device, such as /dev/null.
   struct stat status{};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     return fail(Code::kInvalidArgument,
                 format_text("{} is no regular file: name another for the profile", path));
   }
-  // Another process may write the same profile: each has a name of its own until it is whole.
+  // Another process may write the same profile, so each has its own name for an incomplete file.
   const std::string temporary = format_text("{}.{}.part", path, ::getpid());
   const auto write = [&]() -> Result<void> {
     const Result<UniqueFd> fd = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC);

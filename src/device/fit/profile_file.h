@@ -6,9 +6,10 @@
 //                                         variances [head_dim]
 //   SHA-256 of all bytes before it
 //
-// Little-endian, no gaps; docs/formats/key-profile.md. Threads: thread-safe.
-// Errors: kCorrupt for bytes that are not such a file, kUnsupported for another version, and as of
-//         the file.
+// Little-endian, no gaps; docs/formats/key-profile.md.
+// Threads: thread-safe.
+// Errors:  kCorrupt for bytes that are not such a file, kUnsupported for another version; those of
+//          the file system.
 #pragma once
 
 #include <span>
@@ -33,7 +34,7 @@ using KeyProfile = std::vector<LayerProfile>;
 [[nodiscard]] std::vector<std::byte> encode_profile(const KeyProfile& profile);
 [[nodiscard]] Result<KeyProfile> decode_profile(std::span<const std::byte> bytes);
 
-// Whole or not at all: under another name first.
+// Writes the whole file or nothing: it is written under another name first and then renamed.
 [[nodiscard]] Result<void> write_profile(const std::string& path, const KeyProfile& profile);
 [[nodiscard]] Result<KeyProfile> read_profile(const std::string& path);
 

@@ -29,7 +29,7 @@ KeyProfile small_profile() {
   return profile;
 }
 
-// The same bytes with a checksum that fits them.
+// The same bytes with a matching checksum.
 std::vector<std::byte> signed_again(std::vector<std::byte> bytes) {
   boost::hash2::sha2_256 hash;
   hash.update(bytes.data(), bytes.size() - 32);
@@ -78,7 +78,7 @@ TEST(ProfileFile, EveryTruncationAndFlippedBitIsRefused) {
   }
 }
 
-// Sizes and numbers are checked, even when someone has made the checksum fit.
+// Sizes and numbers are checked even if the checksum matches.
 TEST(ProfileFile, SizesAndNumbersAreChecked) {
   const std::vector<std::byte> bytes = encode_profile(small_profile());
   const auto with = [&](std::size_t offset, auto number) {
@@ -101,7 +101,7 @@ TEST(ProfileFile, SizesAndNumbersAreChecked) {
   EXPECT_EQ(with(8, 2U).error().code, Code::kUnsupported);
 }
 
-// Whoever names /dev/null as root would have had a file there instead.
+// Otherwise a profile named /dev/null would replace the device, if root writes it.
 TEST(ProfileFile, OnlyARegularFileIsReplaced) {
   const std::string path = testing::TempDir() + "/profile_file_test.fifo";
   ::unlink(path.c_str());

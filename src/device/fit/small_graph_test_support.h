@@ -1,4 +1,4 @@
-// One layer of a model, as libllama writes its graph: for tests of what is gathered from graphs.
+// Test support: the graph of one layer of a model, as libllama builds it.
 #pragma once
 
 #include <ggml-cpp.h>
@@ -24,10 +24,11 @@ class SmallGraph {
   static constexpr std::int64_t kQueryHeads = 4;
   static constexpr std::int64_t kTokens = 512;
 
-  // Turns vectors, or does what else a model does between a product and attention.
+  // Applies RoPE, or whatever else a model does between a matrix product and attention.
   using Turn = std::function<ggml_tensor*(ggml_context*, ggml_tensor* vectors, ggml_tensor* pos)>;
 
-  // `n_lists`: of positions, as the kind of RoPE wants them. `scheme`: of its caches.
+  // n_lists: the number of lists of positions, which depends on the kind of RoPE. scheme: that of
+  // the caches.
   explicit SmallGraph(const Turn& turn, std::int64_t n_lists = 1, const char* scheme = "f16")
       : type_(parse_scheme(scheme).value()) {
     if (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) == nullptr) ggml_backend_load_all();
@@ -67,7 +68,7 @@ class SmallGraph {
     fill(1);
   }
 
-  // Tokens at this position and those after it.
+  // Sets the positions of the tokens: `first` and those after it.
   void place(std::int32_t first) {
     std::vector<std::int32_t> pos(static_cast<std::size_t>(positions->ne[0]));
     for (std::size_t i = 0; i < pos.size(); ++i) pos[i] = first + static_cast<int>(i % kTokens);
@@ -84,7 +85,7 @@ class SmallGraph {
     }
   }
 
-  // What attention gives.
+  // Computes the graph and returns the result of attention.
   std::vector<float> compute(std::shared_ptr<FitRun> fit_run = nullptr) {
     ShadowGraph shadow;
     const Result<ggml_cgraph*> built = shadow.build(graph, std::move(fit_run));

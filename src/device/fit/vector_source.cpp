@@ -9,8 +9,8 @@
 namespace slipstream::turbo {
 namespace {
 
-// A norm, its weight and bias, a concatenation of two parts: more than that lies behind a product
-// with a matrix.
+// The number of nodes that are searched. It covers a norm, its weight and bias, and a concatenation
+// of two parts; whatever comes earlier lies behind a matrix product.
 constexpr std::size_t kNodesBehindMax = 32;
 
 bool only_moves(const ggml_tensor* node) {

@@ -1,5 +1,5 @@
-// Where the vectors of an attention come from: the ROPE that turned them to their positions, seen
-// through nodes that only move or scale them.
+// Finds where the vectors of an attention come from: the ROPE that turned them to their positions.
+// Nodes in between that only move or scale vectors are skipped.
 //
 // Threads: thread-safe.
 #pragma once
@@ -11,13 +11,13 @@
 namespace slipstream::turbo {
 
 struct VectorSource {
-  const ggml_tensor* rope = nullptr;  // null: they have no position
-  float factor = 1;                   // what its result is multiplied by afterwards
-  // Why vectors at other positions cannot be known; empty if they can.
+  const ggml_tensor* rope = nullptr;  // null: the vectors do not depend on a position
+  float factor = 1;                   // by which the result of the ROPE is multiplied afterwards
+  // The reason why vectors at other positions cannot be computed; empty if they can.
   std::string obstacle;
 };
 
-// `tensor`: the queries as attention reads them, or the keys as the cache is given them.
+// tensor: the queries as attention reads them, or the keys as they are written into the cache.
 [[nodiscard]] VectorSource find_source(const ggml_tensor* tensor);
 
 }  // namespace slipstream::turbo

@@ -1,8 +1,8 @@
 // The structs between ggml and its backends, as ggml 0.27.0 (backend API version 3) lays them out.
 //
-// ggml packages no header for them, so they are declared here, in ggml's dialect, and probe.h
-// compares every one with what the public functions say of the stock CPU backend before any is
-// used. A backend fills them with function pointers; "(optional)" ones may be null.
+// ggml packages no header for them, so they are declared here, in ggml's style. Before any of them
+// is used, probe.h compares each with the answers of the public functions for the stock CPU
+// backend. A backend fills them with function pointers; those marked "(optional)" may be null.
 //
 // Threads: immutable.
 #pragma once
@@ -17,12 +17,12 @@ inline constexpr int kBackendApiVersion = 3;
 struct ggml_backend_buffer_type_i {
   const char* (*get_name)(ggml_backend_buffer_type_t buft);
   ggml_backend_buffer_t (*alloc_buffer)(ggml_backend_buffer_type_t buft, size_t size);
-  void (*alloc_buffer_n)();  // (optional) never set by us: its parameters do not matter here
+  void (*alloc_buffer_n)();  // (optional) never set here, so its parameters do not matter
   size_t (*get_alignment)(ggml_backend_buffer_type_t buft);
   size_t (*get_max_size)(ggml_backend_buffer_type_t buft);  // (optional)
   size_t (*get_alloc_size)(ggml_backend_buffer_type_t buft,
                            const ggml_tensor* tensor);  // (optional)
-  void (*get_alloc_size_n)();                           // (optional) likewise
+  void (*get_alloc_size_n)();                           // (optional) never set here either
   bool (*is_host)(ggml_backend_buffer_type_t buft);     // (optional)
 };
 
@@ -48,7 +48,8 @@ struct ggml_backend_buffer_i {
   void (*get_tensor_2d)(ggml_backend_buffer_t buffer, const ggml_tensor* tensor, void* data,
                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
                         size_t stride_data);  // (optional)
-  // (optional) dst is in this buffer, src in any; false: the caller copies through get and set.
+  // (optional) dst is in this buffer, src in any buffer. False: the caller copies with get_tensor
+  // and set_tensor.
   bool (*cpy_tensor)(ggml_backend_buffer_t buffer, const ggml_tensor* src, ggml_tensor* dst);
   void (*clear)(ggml_backend_buffer_t buffer, uint8_t value);
   void (*reset)(ggml_backend_buffer_t buffer);  // (optional)
@@ -65,7 +66,7 @@ struct ggml_backend_buffer {
 struct ggml_backend_i {
   const char* (*get_name)(ggml_backend_t backend);
   void (*free)(ggml_backend_t backend);
-  void (*set_tensor_async)();     // (optional) this and the next five: never set by us
+  void (*set_tensor_async)();     // (optional) this and all optional ones below are never set here
   void (*get_tensor_async)();     // (optional)
   void (*set_tensor_2d_async)();  // (optional)
   void (*get_tensor_2d_async)();  // (optional)
@@ -102,7 +103,7 @@ struct ggml_backend_device_i {
   bool (*supports_op)(ggml_backend_dev_t dev, const ggml_tensor* op);
   bool (*supports_buft)(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft);
   bool (*offload_op)(ggml_backend_dev_t dev, const ggml_tensor* op);  // (optional)
-  void (*event_new)();          // (optional) this and the next two: never set by us
+  void (*event_new)();          // (optional) this and the next two are never set here
   void (*event_free)();         // (optional)
   void (*event_synchronize)();  // (optional)
 };
@@ -127,7 +128,7 @@ struct ggml_backend_reg {
 };
 
 extern "C" {
-// In libggml-base, without a public declaration.
+// libggml-base exports this function but declares it in no public header.
 ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t buft,
                                                ggml_backend_buffer_i iface, void* context,
                                                size_t size);

@@ -11,7 +11,8 @@
 namespace slipstream::turbo {
 namespace {
 
-// Collects the first disagreement. A field is called only after it was seen to point into code.
+// Records the first disagreement. A function pointer is called only after is_code() has found that
+// it points into code.
 class Comparison {
  public:
   template <typename Function>

@@ -28,7 +28,7 @@ TEST_F(Probe, RefusesAVersionThatWasNotTested) {
   }
 }
 
-// A struct with two neighbouring fields exchanged is noticed, not called.
+// Another API version, or a null pointer where a function has to be, is noticed before any call.
 TEST_F(Probe, RefusesAnotherLayout) {
   ggml_backend_reg_t reg = ggml_backend_reg_by_name("CPU");
   ASSERT_NE(reg, nullptr);

@@ -12,12 +12,12 @@
 namespace slipstream::turbo {
 namespace {
 
-// Whether the codes are of vectors as the view has them.
+// Whether the codes are those of vectors of the view's head size; true for a plain cache.
 bool are_codes_of(CacheTensor& cache, const ggml_tensor* view) {
   return cache.compressed() == nullptr || cache.compressed()->shape().head_dim == view->ne[0];
 }
 
-// Why attention on tiles cannot do this op; empty if it can.
+// The reason why attention on tiles cannot compute this op; empty if it can.
 std::string obstacle(const ggml_tensor* op, const CacheTensor& keys, const CacheTensor& values) {
   if (&keys == &values) return "keys and values share one tensor (latent attention)";
   for (const ggml_tensor* view : {op->src[1], op->src[2]}) {

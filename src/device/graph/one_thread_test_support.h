@@ -1,4 +1,4 @@
-// Backends of tests that compute on one thread.
+// Test support: makes a backend compute on one thread.
 #pragma once
 
 #include <ggml-backend.h>
@@ -12,7 +12,7 @@ inline void use_one_thread(ggml_backend_t backend) {
   set(backend, 1);
 }
 
-// The threads of OpenMP are strangers to the thread sanitizer: with it a test uses one.
+// The thread sanitizer does not understand OpenMP's threads, so a test uses one thread with it.
 inline void use_known_threads([[maybe_unused]] ggml_backend_t backend) {
 #if defined(__SANITIZE_THREAD__)
   use_one_thread(backend);

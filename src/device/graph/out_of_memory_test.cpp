@@ -1,4 +1,4 @@
-// Memory that runs out in a thread of ggml's is the end of a computation, not of the process.
+// When memory runs out in a thread of ggml, the computation fails and the process goes on.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,7 +12,8 @@ namespace {
 std::atomic<bool> has_no_memory = false;
 }  // namespace
 
-// In place of the library's: what threads keep for themselves is aligned memory (scratch.h).
+// Replaces the library's operator new for aligned memory, which the scratch of threads is made of
+// (attention/scratch.h).
 void* operator new(std::size_t n_bytes, std::align_val_t alignment) {
   const auto line = static_cast<std::size_t>(alignment);
   void* memory =
@@ -32,7 +33,7 @@ TEST(OutOfMemory, EndsOneComputation) {
   SmallGraph graph(rope(GGML_ROPE_TYPE_NEOX), 1, "turbo4");
   const std::vector<float> wanted = graph.compute();
   bool is_out_of_memory = false;
-  // A thread of its own has no memory of its own yet, nor have those that it computes with.
+  // A new thread has no scratch memory yet, nor have the threads that it computes with.
   std::jthread([&] {
     ShadowGraph shadow;
     const Result<ggml_cgraph*> built = shadow.build(graph.graph);
@@ -42,7 +43,7 @@ TEST(OutOfMemory, EndsOneComputation) {
     is_out_of_memory = shadow.is_out_of_memory();
   }).join();
   EXPECT_TRUE(is_out_of_memory);
-  EXPECT_EQ(graph.compute(), wanted);  // and the next one is as the one before
+  EXPECT_EQ(graph.compute(), wanted);  // the next computation is not affected
 }
 
 }  // namespace

@@ -49,8 +49,8 @@ void read_source(const ggml_tensor* rows, std::int64_t i, std::int64_t first,
   }
 }
 
-// Rows of a whole cache row of f32 or f16, in the order of a plain list of indices: what libllama
-// writes. Anything else takes the general way.
+// Whether the op writes whole cache rows of f32 or f16 to a plain list of row indices, as libllama
+// does. Any other write is done on expanded rows.
 bool is_plain_row_write(const ggml_tensor* op, const CacheTensor& cache) {
   const ggml_tensor* rows = op->src[0];
   return op->op == GGML_OP_SET_ROWS && rows->ne[0] == cache.n_channels() && rows->ne[2] == 1 &&
@@ -82,8 +82,8 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph, std::shared_ptr<FitR
   is_out_of_memory_ = false;
   n_plans_ = 0;
   gather_.plan(graph, std::move(fit_run));
-  // A node on the cache becomes at most itself, its sources, and an expansion and a compression
-  // each.
+  // A node on the cache becomes at most a copy of itself, copies of its sources, and an expansion
+  // and a compression for each.
   const auto n_tensors =
       static_cast<std::size_t>(n_on_cache) * (3 * GGML_MAX_SRC + 3) + gather_.n_tensors();
   const auto n_shadow_nodes =
@@ -148,7 +148,7 @@ Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
     return {};
   }
 
-  // A copy of the node whose cache pointers lead to rows: the plain cache's own, or an expansion.
+  // Copies the node and makes its cache pointers lead to the plain cache's rows or to an expansion.
   std::array<CacheTensor*, GGML_MAX_SRC + 1> caches{};
   std::array<std::byte*, GGML_MAX_SRC + 1> rows{};
   std::size_t n_caches = 0;
@@ -187,13 +187,13 @@ Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
   }
   ggml_graph_add_node(shadow_, copy);
   if (compress != nullptr) {
-    written->compressed()->close_centre();  // it writes rows that were not observed
+    written->compressed()->close_centre();  // the node writes rows that were not observed
     add_custom(node, run_compress, compress);
   }
   return {};
 }
 
-// The indices are an input of the graph: they are there before anything is computed.
+// The row indices are an input of the graph, so they can be read before anything is computed.
 Result<void> ShadowGraph::keep_precise(const WriteTask& write) {
   CompressedCache& cache = *write.cache->compressed();
   if (!cache.has_precise()) return {};
@@ -219,9 +219,9 @@ Result<void> ShadowGraph::keep_precise(const WriteTask& write) {
   return {};
 }
 
-// Which cell each query's own token is written into: by the last writes before the attention, and
-// one for each query. A layer that reads the cache of an earlier one has none: that one's chunks in
-// the scratch are gone.
+// The cells that the queries' own tokens are written into: the indices of one of the last two
+// writes before the attention, if there is one index for each query. A layer that reads the cache
+// of an earlier layer gets null, because the earlier layer's chunks in the scratch are gone.
 const ggml_tensor* ShadowGraph::own_cells(const ggml_tensor* attention) const {
   const ggml_tensor* q = attention->src[0];
   const CacheTensor* keys = find_cache(attention->src[1]);
@@ -235,8 +235,8 @@ const ggml_tensor* ShadowGraph::own_cells(const ggml_tensor* attention) const {
   return nullptr;
 }
 
-// The plan of an earlier attention of this graph, or a new one with the node that makes it: by then
-// the mask has been computed.
+// Returns the plan of an earlier attention of this graph if it fits. Otherwise adds a new plan and
+// the node that makes it: when that node runs, the mask has been computed.
 SharedPlan* ShadowGraph::plan_of(const ggml_tensor* attention) {
   for (std::size_t i = 0; i < n_plans_; ++i) {
     if (plans_[i].fits(attention)) return &plans_[i];
@@ -260,7 +260,7 @@ Result<std::byte*> ShadowGraph::expansion(std::size_t idx, std::size_t n_bytes) 
   if (expansions_[idx].bytes().size() < n_bytes) {
     Result<Mapping> memory = Mapping::anonymous(n_bytes);
     if (!memory) return std::unexpected(std::move(memory.error()));
-    // Nodes before this one use it until the graph has been computed.
+    // Earlier nodes use the old expansion until the graph has been computed.
     outgrown_.push_back(std::exchange(expansions_[idx], std::move(*memory)));
   }
   return expansions_[idx].bytes().data();
@@ -268,11 +268,11 @@ Result<std::byte*> ShadowGraph::expansion(std::size_t idx, std::size_t n_bytes) 
 
 void ShadowGraph::run_node(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* data) {
   const auto& node = *static_cast<const NodeTask*>(data);
-  if (node.is_out_of_memory->load()) return;  // what nodes before this one make may not be there
+  if (node.is_out_of_memory->load()) return;  // results of earlier nodes may be missing
   try {
     node.function(thread_idx, n_threads, node.task);
   } catch (const std::bad_alloc&) {
-    // Out of a thread of ggml's it would end the process.
+    // An exception that leaves a thread of ggml would end the process.
     node.is_out_of_memory->store(true);
   }
 }
@@ -286,7 +286,7 @@ void ShadowGraph::run_read(int thread_idx, int /*n_threads*/, void* task) {
 }
 
 void ShadowGraph::run_observe(int thread_idx, int /*n_threads*/, void* task) {
-  if (thread_idx != 0) return;  // every thread runs a custom node, whatever number it asks for
+  if (thread_idx != 0) return;  // ggml runs a custom node on every thread
   const auto& write = *static_cast<const WriteTask*>(task);
   const auto n_channels = static_cast<std::size_t>(write.cache->n_channels());
   const std::int64_t n_rows = write.op->src[0]->ne[1];
@@ -313,7 +313,7 @@ void ShadowGraph::run_write(int thread_idx, int n_threads, void* task) {
   std::array<std::int64_t, kTileTokens> rows;
   std::array<float, kTileTokens * kHeadDimMax> vectors;
   for (std::int64_t first = 0; first < n_rows;) {
-    // The next rows that go into the same tile.
+    // Collects the next rows that go into the same tile.
     std::size_t n = 0;
     const std::int64_t tile = tile_of(index_at(write.op->src[1], first));
     for (std::int64_t i = first; i < n_rows && n < rows.size(); ++i, ++n) {
@@ -321,7 +321,7 @@ void ShadowGraph::run_write(int thread_idx, int n_threads, void* task) {
       if (tile_of(rows[n]) != tile) break;
     }
     for (std::int64_t head = 0; head < n_heads; ++head) {
-      // A tile belongs to one thread, because tokens share its bytes.
+      // One thread writes a tile, because tokens share bytes of it.
       if ((tile * n_heads + head) % n_threads != thread_idx) continue;
       for (std::size_t i = 0; i < n; ++i) {
         read_source(write.op->src[0], first + static_cast<std::int64_t>(i),
@@ -349,7 +349,7 @@ void ShadowGraph::run_compress(int thread_idx, int n_threads, void* task) {
   const std::int64_t n_channels = compress.cache->n_channels();
   std::vector<float> row(static_cast<std::size_t>(n_channels));
   for (std::int64_t i = 0; i < compress.cache->n_rows(); ++i) {
-    // By cell, because a stream need not end with a tile.
+    // Tiles are counted within a stream, because a stream need not end at the end of a tile.
     if (i % compress.cache->n_cells() / kTileTokens % n_threads != thread_idx) continue;
     ggml_fp16_to_fp32_row(compress.rows + i * n_channels, row.data(), n_channels);
     compress.cache->write_row(i, row);

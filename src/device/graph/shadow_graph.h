@@ -1,14 +1,12 @@
-// ShadowGraph: the graph that the inner CPU backend computes instead of libllama's.
+// ShadowGraph: the graph that the inner CPU backend computes instead of libllama's. One
+// graph_compute runs it on the CPU backend's own threads.
 //
-// Nodes that have nothing to do with the cache are the same tensors. The others are replaced by
-// nodes over the same result memory:
-//   - writing rows into a compressed cache, attention out of one, in the shapes that libllama
-//     gives them: custom nodes of ours;
-//   - anything else on a plain cache: a copy of the node whose pointers lead to the cache's memory;
-//   - anything else on a compressed cache (shifting keys, for one): expand to f16, the copied node
-//     on that, and back into codes if it wrote.
-// While keys are looked at for a profile, nodes that do so are added (fit/gather_nodes.h).
-// Then one graph_compute runs everything on the CPU backend's own threads.
+// Nodes that do not touch the cache are the same tensors. A node that does is replaced by nodes
+// that write to the same result memory:
+//   - row writes and attention on a compressed cache, in libllama's shapes: a custom node;
+//   - anything else on a plain cache: a copy of the node that points to the cache's memory;
+//   - anything else on a compressed cache (such as shifting keys): the cache is expanded to f16,
+//     the copied node runs on that, and what it writes is compressed again.
 //
 // Threads: owned by one backend. Errors: kOutOfMemory.
 #pragma once
@@ -30,12 +28,11 @@ namespace slipstream::turbo {
 
 class ShadowGraph {
  public:
-  // Valid until the next build() and no longer than `graph`. fit_run: what keys are looked at for;
-  // null: they are not.
+  // The result is valid until the next build() and no longer than `graph`. With a fit_run, nodes
+  // are added that collect keys for a profile (fit/gather_nodes.h).
   [[nodiscard]] Result<ggml_cgraph*> build(ggml_cgraph* graph,
                                            std::shared_ptr<FitRun> fit_run = nullptr);
-  // Of what was built last: whether memory ran out while it was computed. Its results are useless
-  // then.
+  // Whether memory ran out while the graph built last was computed. Its results are then useless.
   [[nodiscard]] bool is_out_of_memory() const { return is_out_of_memory_; }
 
  private:
@@ -75,17 +72,17 @@ class ShadowGraph {
   ggml_context_ptr context_;
   ggml_cgraph* shadow_ = nullptr;
   std::atomic<bool> is_out_of_memory_ = false;
-  // deques: tasks keep their addresses while more are added
+  // Deques, because tasks must keep their addresses while more are added.
   std::deque<NodeTask> nodes_;
   std::deque<WriteTask> writes_;
   std::deque<AttentionTask> reads_;
-  std::deque<SharedPlan> plans_;  // the first n_plans_ are of this graph, the rest keep memory
+  std::deque<SharedPlan> plans_;  // this graph uses the first n_plans_; the rest keep their memory
   std::size_t n_plans_ = 0;
   std::deque<ExpandTask> expands_;
   GatherNodes gather_;
   std::vector<Mapping> expansions_;
   std::vector<Mapping> outgrown_;  // expansions of this graph that were too small for later nodes
-  // Shared by the layers of one shape, and with them for as long as they refer to it.
+  // One for each shape of layers. The layers of that shape share ownership of it.
   std::vector<std::shared_ptr<CompressedCache>> scratches_;
 };
 

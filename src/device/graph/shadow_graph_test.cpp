@@ -1,4 +1,4 @@
-// Graphs that libllama does not write today, against the same graph on plain rows.
+// Compares graphs that libllama does not build today with the same graphs on plain rows.
 #include "device/graph/shadow_graph.h"
 
 #include <ggml-cpp.h>
@@ -38,7 +38,7 @@ class ShadowGraphTest : public testing::Test {
     return cache;
   }
 
-  // A cache in 8 bits of heads of 48, full of random rows.
+  // An 8-bit cache with heads of size 48, filled with random rows.
   ggml_tensor* new_cache(const char* name, std::int64_t n_cells) {
     ggml_tensor* cache = new_unbound_cache(name, n_cells);
     EXPECT_TRUE(find_cache(cache)->bind_compressed(8, 48));
@@ -48,14 +48,14 @@ class ShadowGraphTest : public testing::Test {
     return cache;
   }
 
-  // The cache's rows as they are, in memory that the CPU backend reads itself.
+  // A copy of the cache's decoded rows in memory that the CPU backend reads itself.
   ggml_tensor* new_plain_copy(const ggml_tensor* cache) {
     ggml_tensor* copy = ggml_dup_tensor(context_.get(), cache);
     copies_.emplace_back(cache, copy);
     return copy;
   }
 
-  // All cells as attention reads them, in heads of this size.
+  // A view of all cells as attention reads them, in heads of this size.
   ggml_tensor* heads_of(ggml_tensor* cache, std::int64_t head_dim) {
     ggml_tensor* heads =
         ggml_view_3d(context_.get(), cache, head_dim, kChannels / head_dim, cache->ne[1],
@@ -128,7 +128,7 @@ TEST_F(ShadowGraphTest, ExpandsLayersOfDifferentSizes) {
   EXPECT_EQ(read<ggml_fp16_t>(of_large), read<ggml_fp16_t>(plain_large));
 }
 
-// The cache that a node writes may have been expanded before, to another place.
+// An earlier node may have expanded the written cache into another expansion buffer.
 TEST_F(ShadowGraphTest, KeepsWhatTheLastNodeWrote) {
   ggml_tensor* first = new_cache("cache_k_l0", 64);
   ggml_tensor* second = new_cache("cache_k_l1", 64);
@@ -145,8 +145,8 @@ TEST_F(ShadowGraphTest, KeepsWhatTheLastNodeWrote) {
   }
 }
 
-// Tiles are of the head size that the first attention had. Another may read the same cache
-// otherwise.
+// Tiles have the head size of the first attention. A later attention may read the same cache with
+// another head size.
 TEST_F(ShadowGraphTest, AnAttentionThatReadsTilesOtherwiseIsRightToo) {
   ggml_tensor* keys = new_cache("cache_k_l0", 64);
   ggml_tensor* values = new_cache("cache_v_l0", 64);
@@ -176,12 +176,12 @@ TEST_F(ShadowGraphTest, AnAttentionThatReadsTilesOtherwiseIsRightToo) {
   }
 }
 
-// Models load and decode side by side, and each has lines of its own.
+// Models load and decode at the same time, and each graph logs its own caches only.
 TEST_F(ShadowGraphTest, SaysOfItsOwnCachesHowTheyAreBound) {
   type_.set_scheme(parse_scheme("turbo4").value());
   const ggml_tensor* of_another =
       new_attention(new_unbound_cache("cache_k_l3", 64), new_unbound_cache("cache_v_l3", 64));
-  ASSERT_TRUE(bind_attention(of_another));  // as libllama asks while it loads a model
+  ASSERT_TRUE(bind_attention(of_another));  // as when libllama loads a model
   add(new_attention(new_unbound_cache("cache_k_l7", 64), new_unbound_cache("cache_v_l7", 64)));
   allocate();
   std::string said;

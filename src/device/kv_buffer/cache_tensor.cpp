@@ -112,10 +112,10 @@ void CacheTensor::set_row(std::int64_t row, std::span<const std::byte> from) {
   write_row(row, values);
 }
 
-// A state that is restored into a new cache gives it its centre, as a prompt would. Without one the
-// next rows that are computed would move the centre under the restored ones. Taken from as many
-// rows as libllama computes at once, it is nearly the centre of the cache that was saved, so that
-// nearly all codes come out the same again. And its last rows are precise again, as they were.
+// A state that is restored into a new cache sets its centre, as a prompt would. Otherwise the next
+// computed rows would move the centre after the restored rows were encoded around the old one. The
+// centre is taken from as many rows as libllama computes at once, so it is nearly that of the saved
+// cache, and nearly all codes are the same again. The last rows get 8-bit copies again, as before.
 void CacheTensor::prepare_for(std::span<const std::byte> from, std::size_t offset) {
   constexpr std::size_t kRowsMax = 512;
   auto& cache = std::get<CompressedCache>(storage_);
@@ -155,7 +155,7 @@ void CacheTensor::get(std::span<std::byte> into, std::size_t offset) {
 }
 
 Result<void> CacheTensor::set(std::span<const std::byte> from, std::size_t offset) {
-  // Nobody has said how this tensor is read: keep it exactly.
+  // No attention has shown yet how this tensor is read, so it is kept exactly.
   if (!is_bound()) {
     if (Result<void> bound = bind_plain(); !bound) return bound;
   }
@@ -169,7 +169,7 @@ Result<void> CacheTensor::set(std::span<const std::byte> from, std::size_t offse
     const auto row_idx = static_cast<std::int64_t>(offset / row_bytes_);
     const std::size_t start = offset % row_bytes_;
     const std::size_t n_bytes = std::min(row_bytes_ - start, from.size());
-    if (n_bytes < row_bytes_) get_row(row_idx, row);  // the rest of the row stays
+    if (n_bytes < row_bytes_) get_row(row_idx, row);  // keeps the rest of the row
     std::memcpy(row.data() + start, from.data(), n_bytes);
     set_row(row_idx, row);
     from = from.subspan(n_bytes);

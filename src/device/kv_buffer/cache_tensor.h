@@ -1,12 +1,13 @@
-// CacheTensor: one tensor of libllama's KV cache ("cache_k_l0") in our buffer.
+// CacheTensor: one tensor of libllama's KV cache ("cache_k_l0") in a TURBO buffer.
 //
-// libllama allocates it before anyone knows the head size. It is therefore unbound at first, holds
-// no memory, and is bound once, before the first write: to tiles of codes, or to plain memory of
-// its own type where it cannot be compressed. The tensor's `data` is only a name: nothing reads or
-// writes there. To everyone outside, the tensor has rows of its own type, whatever it is bound to.
+// libllama allocates the tensor before the head size is known. So it is unbound at first and has no
+// memory. It is bound once, before the first write: to tiles of codes, or to plain memory of its
+// own type if it cannot be compressed. The tensor's `data` only identifies it: nothing is read or
+// written there. To callers the tensor has rows of its own type, whatever it is bound to.
 //
 // Threads: bind, set, get, memset, clear and copy from one thread at a time; the caches themselves
-// as compressed_cache.h says. Errors:  bind: kOutOfMemory.
+//          as compressed_cache.h says.
+// Errors:  bind: kOutOfMemory.
 #pragma once
 
 #include <ggml.h>
@@ -25,7 +26,8 @@ namespace slipstream::turbo {
 
 class CacheTensor {
  public:
-  // Whether a tensor is one, by name: "cache_k_l<layer>" or "cache_v_l<layer>", and no view.
+  // Whether a tensor is a cache tensor: its name is "cache_k_l<layer>" or "cache_v_l<layer>", and
+  // it is not a view.
   [[nodiscard]] static bool is_cache(const ggml_tensor* tensor);
 
   explicit CacheTensor(const ggml_tensor* tensor);
@@ -45,22 +47,24 @@ class CacheTensor {
   // Rows of the tensor's own type; null unless bound to plain memory.
   [[nodiscard]] std::byte* plain();
 
-  // heads: what is known of each KV head's keys; empty, or of no use: nothing.
+  // heads: the fitted basis of each KV head's keys, or empty. Unusable bases are ignored.
   [[nodiscard]] Result<void> bind_compressed(int bits, int head_dim,
                                              std::span<const HeadBasis> heads = {});
   [[nodiscard]] Result<void> bind_plain();
 
-  // What the log is to say of how it was bound, once: empty after the first time.
+  // The note says how the tensor was bound, for the log. take_note() returns it once and is empty
+  // after that.
   void set_note(std::string note) { note_ = std::move(note); }
   [[nodiscard]] std::string take_note() { return std::exchange(note_, {}); }
 
-  // Bytes [offset, offset + size) of the rows. A tensor never bound reads as zeroes.
+  // Access bytes [offset, offset + size) of the rows. An unbound tensor reads as zeroes.
   void get(std::span<std::byte> into, std::size_t offset);
   [[nodiscard]] Result<void> set(std::span<const std::byte> from, std::size_t offset);
   [[nodiscard]] Result<void> memset(std::uint8_t value, std::size_t offset, std::size_t size);
   void clear();
 
-  // One row as f32, and back; only when bound to codes.
+  // Read and write one row as f32.
+  // REQUIRES: the tensor is bound to codes.
   void read_row(std::int64_t row, std::span<float> into) const;
   void write_row(std::int64_t row, std::span<const float> from);
 

@@ -75,7 +75,7 @@ TEST_P(Cache, RowsComeBackWithinTheCodecsErrorAndThenUnchanged) {
   ASSERT_TRUE(cache_->set(std::as_bytes(std::span(rows)), 0));
   const std::vector<ggml_fp16_t> once = read(0, kCells * kStreams);
   EXPECT_LT(relative_error(rows, once), error_bound(GetParam()));
-  // What was read, written again, is the same: saving and restoring a state loses nothing.
+  // Writing back what was read changes nothing, so saving and restoring a state loses nothing.
   ASSERT_TRUE(cache_->set(std::as_bytes(std::span(once)), 0));
   EXPECT_EQ(read(0, kCells * kStreams), once);
 }
@@ -85,12 +85,12 @@ TEST_P(Cache, PartsOfRowsCanBeReadAndWritten) {
   const std::vector<ggml_fp16_t> rows = random_rows(3);
   ASSERT_TRUE(cache_->set(std::as_bytes(std::span(rows)), 5 * cache_->row_bytes()));
   const std::vector<ggml_fp16_t> stored = read(5, 3);
-  const std::vector<ggml_fp16_t> neighbour = read(4, 1);  // never written: the centre
+  const std::vector<ggml_fp16_t> neighbour = read(4, 1);  // never written, so it is the centre
   std::vector<std::byte> part(700);
   cache_->get(part, 5 * cache_->row_bytes() + 100);
   EXPECT_EQ(std::memcmp(part.data(), std::as_bytes(std::span(stored)).data() + 100, part.size()),
             0);
-  // Writing a part of what is there changes nothing; its neighbours stay.
+  // Writing back a part changes neither its rows nor their neighbours.
   ASSERT_TRUE(cache_->set(part, 5 * cache_->row_bytes() + 100));
   EXPECT_EQ(read(5, 3), stored);
   EXPECT_EQ(read(4, 1), neighbour);
@@ -122,8 +122,8 @@ TEST_P(Cache, AStreamCopiesExactly) {
   }
 }
 
-// A restored row or a copied stream is there before the cache has computed anything: rows computed
-// later must not move the centre under it.
+// A row may be restored, or a stream copied, before the cache has computed anything. Rows that are
+// computed later must not move the centre then.
 TEST_P(Cache, WhatWasWrittenStaysWhenRowsAreComputedLater) {
   const std::vector<ggml_fp16_t> rows = random_rows(3, 20);
   const std::vector<float> later(static_cast<std::size_t>(kCells * kChannels), 7.0F);
@@ -151,8 +151,8 @@ TEST_F(CacheOnce, PlainMemoryIsExactAndUnboundReadsAsZeroes) {
   EXPECT_EQ(read(0, 2), rows);
 }
 
-// Keys with an offset far larger than themselves: the centre takes it, whether they come all at
-// once or one by one, and rows written while it was still moving stay right.
+// If keys have an offset far larger than their variation, the centre takes it, whether they come
+// all at once or one by one. Rows written while the centre was still moving stay correct.
 TEST_F(CacheOnce, ACentreTakesALargeOffset) {
   for (const std::int64_t batch : {std::int64_t{1}, std::int64_t{5}, kCells}) {
     CacheTensor cache(tensor_);
@@ -182,13 +182,14 @@ TEST_F(CacheOnce, ACentreTakesALargeOffset) {
         error += static_cast<double>((x - back[i]) * (x - back[i]));
       }
     }
-    // Per number, where the numbers without the offset have variance 1. Without a centre: 0.27.
+    // The error per number; without the offset the numbers have variance 1. Without a centre the
+    // error is 0.27.
     EXPECT_LT(error / static_cast<double>(rows.size()), 0.015) << "batches of " << batch;
   }
 }
 
-// A bad row, such as one of a prompt that drove the model to infinity, is of its own sequence. The
-// centre is everybody's.
+// A bad row, such as that of a prompt for which the model computed infinity, concerns only its own
+// sequence. But all sequences share the centre.
 TEST_F(CacheOnce, ARowThatIsNoNumberDoesNotMoveTheCentre) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity, 1e30F}) {

@@ -17,9 +17,10 @@
 namespace slipstream::turbo {
 namespace {
 
-// Kernels may read so far behind the last tile.
+// The bytes that kernels may read behind the last tile.
 constexpr std::size_t kReadableBehind = 1024;
-// Rows that fix the centre. A prompt gives them at once; token by token they are gathered.
+// The number of rows that fix the centre. A prompt has them at once; when tokens are decoded one by
+// one, they are collected.
 constexpr std::size_t kCentreRows = 32;
 
 std::size_t codes_bytes_of_head(const CacheShape& shape) {
@@ -38,7 +39,7 @@ std::size_t bytes_of_all_heads(const CacheShape& shape) {
   return bytes_of_head(shape) * static_cast<std::size_t>(shape.n_heads * shape.n_streams);
 }
 
-// The part of a vector that its i-th scale is for.
+// The part of a vector that the i-th scale applies to.
 template <typename T>
 std::span<T> scale_part(std::span<T> vector, const CacheShape& shape, int i) {
   const auto n = static_cast<std::size_t>(shape.channels_per_scale());
@@ -95,7 +96,7 @@ void CompressedCache::start_centre() {
 }
 
 std::uint8_t* CompressedCache::head_start(std::int64_t stream, std::int64_t head) const {
-  // The mapping's memory is not part of this object's value: const readers share it.
+  // The mapped memory is not part of this object's value: const readers share it.
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(memory_.bytes().data());
   return const_cast<std::uint8_t*>(bytes) +
          head_bytes_ * static_cast<std::size_t>(stream * shape_.n_heads + head);
@@ -120,7 +121,7 @@ std::span<std::uint8_t> CompressedCache::tile_codes(std::int64_t row, std::int64
   return {const_cast<std::uint8_t*>(found.data()), found.size()};
 }
 
-// The first of a token's scales; the next ones are kTileTokens further each.
+// The first of a token's scales. Each following one is kTileTokens elements further.
 std::uint16_t* CompressedCache::token_scales(std::int64_t row, std::int64_t head) const {
   const std::int64_t tile = row % shape_.n_cells / kTileTokens;
   const std::span found = scales(row / shape_.n_cells, head, tile);
@@ -132,14 +133,16 @@ std::span<const float> CompressedCache::centre(std::int64_t head) const {
   return std::span(centre_).subspan(static_cast<std::size_t>(head) * head_dim, head_dim);
 }
 
-// The mean of those channels only in which it stands out from the rest of the key's variation,
-// because the others turn with the position and their mean of the first rows is not that of later
-// ones. Measured on the needle model, turbo4, mean KL divergence: no centre
-// 0.00889, the mean of all key channels 0.00955, of those beyond 2 deviations 0.00897, beyond 4
-// 0.00867.
+// The centre is the mean only in channels where the mean stands out from the variation of the keys.
+// The other channels turn with the position, so their mean over the first rows is not that of later
+// rows. Mean KL divergence, measured on the needle model with turbo4:
+//   no centre                          0.00889
+//   mean of all key channels           0.00955
+//   mean of those beyond 2 deviations  0.00897
+//   mean of those beyond 4 deviations  0.00867
 //
-// Numbers that no row can have, such as NaN, do not count: every later row is coded around the
-// centre, whoever's it is.
+// Numbers that no row can have, such as NaN, are left out, because later rows of all sequences are
+// coded around the centre.
 void CompressedCache::find_centre() {
   constexpr float kDeviations = 4;
   const std::size_t n_channels = centre_.size();
@@ -163,18 +166,18 @@ void CompressedCache::find_centre() {
 void CompressedCache::observe(std::span<const std::int64_t> row_idx, std::span<const float> rows) {
   if (!is_centre_open_ || row_idx.empty()) return;
   const std::size_t n_before = early_row_idx_.size();
-  // Both or none, if there is no memory.
+  // Reserves first, so that either both grow or, if memory runs out, none.
   early_row_idx_.reserve(n_before + row_idx.size());
   early_rows_.reserve(early_rows_.size() + rows.size());
   early_row_idx_.append_range(row_idx);
   early_rows_.append_range(rows);
   const std::size_t n_now = early_row_idx_.size();
-  // Token by token it moves at 1, 2, 4, 8, 16 and 32 rows: to write every row again for each new
-  // one made the first 32 tokens of an empty cache take a tenth longer.
+  // When rows come one by one, the centre moves at 1, 2, 4, 8, 16 and 32 rows. Writing all rows
+  // again for each new one made the first 32 tokens of an empty cache take a tenth longer.
   if (std::bit_width(n_before) == std::bit_width(n_now) && n_now < kCentreRows) return;
   const std::size_t n_channels = centre_.size();
   find_centre();
-  // The new rows are about to be written by the caller.
+  // The caller will write the new rows.
   for (std::size_t i = 0; i < n_before; ++i) {
     write_row(early_row_idx_[i], std::span(early_rows_).subspan(i * n_channels, n_channels));
   }
@@ -213,7 +216,7 @@ void CompressedCache::write_rows(std::span<const std::int64_t> rows, std::int64_
   if (fit_ != nullptr) {
     std::array<float, kTileTokens * kHeadDimMax> z_memory;
     const std::span z(z_memory.data(), vectors.size());
-    fit_->to_codes(head, centred, z);  // all at once: a matrix is large
+    fit_->to_codes(head, centred, z);  // all at once, because the matrix is large
     for (std::size_t i = 0; i < rows.size(); ++i) {
       encode_fitted(rows[i], head, z.subspan(i * head_dim, head_dim));
     }
@@ -252,8 +255,8 @@ PrecisePlace CompressedCache::precise(std::int64_t stream, std::int64_t chunk) c
   return precise_->place(stream * n_chunks() + chunk);
 }
 
-// The row's copy in 8 bits, if its chunk has one. A cell keeps its place in the chunk, so that a
-// tile of copies has the same one writer as the tile of codes.
+// Writes the row's 8-bit copy, if its chunk has one. A cell has the same place in the copy of a
+// chunk, so a tile of the copy is written by the same thread as the tile of codes.
 void CompressedCache::write_precise(std::int64_t row, std::int64_t head,
                                     std::span<const float> rotated) {
   const std::int64_t cell = row % shape_.n_cells;
@@ -270,7 +273,7 @@ void CompressedCache::keep_precise(std::span<const std::int64_t> row_idx,
   }
 }
 
-// A chunk that is precise from now on may hold rows: what is known of them is their codes.
+// Fills a new 8-bit copy of a chunk from the codes of the rows that the chunk may already hold.
 void CompressedCache::fill_precise(std::int64_t stream, std::int64_t chunk) {
   const std::int64_t first = chunk * kChunkTokens;
   const std::int64_t end = std::min(first + kChunkTokens, shape_.n_cells);
@@ -281,7 +284,7 @@ void CompressedCache::fill_precise(std::int64_t stream, std::int64_t chunk) {
   }
 }
 
-// The levels of codes are integers of 8 bits already, and a copy has their scale.
+// The levels of rotated codes are 8-bit integers already, so the copy gets these and their scale.
 void CompressedCache::copy_codes(std::int64_t row, std::int64_t head) {
   const std::int64_t cell = row % shape_.n_cells;
   const auto [tiles, idx] = precise(row / shape_.n_cells, cell / kChunkTokens);
@@ -397,7 +400,7 @@ bool CompressedCache::unpack(std::int64_t row, std::span<const std::byte> from) 
 
 void CompressedCache::recentre(std::int64_t first_row, std::int64_t n_rows,
                                std::span<const float> centres) {
-  constexpr std::int64_t kRowsAtOnce = 512;  // more than an open centre needs
+  constexpr std::int64_t kRowsAtOnce = 512;  // more than kCentreRows
   const auto head_dim = static_cast<std::size_t>(shape_.head_dim);
   const std::size_t n_channels = centre_.size();
   std::vector<std::int64_t> row_idx;
@@ -431,7 +434,7 @@ void CompressedCache::clear() {
 
 void CompressedCache::copy_stream(std::int64_t from, std::int64_t to) {
   if (from == to) return;
-  close_centre();  // the copies are not among the early rows
+  close_centre();  // the copied rows are not among the early rows
   std::memcpy(head_start(to, 0), head_start(from, 0),
               head_bytes_ * static_cast<std::size_t>(shape_.n_heads));
   if (precise_ != nullptr) precise_->forget_stream(to);

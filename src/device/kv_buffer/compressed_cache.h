@@ -2,21 +2,12 @@
 //
 //   n_streams x n_heads x { tiles of codes, one after the other | f16 scales, tile after tile }
 //
-// so that attention over one head reads two sequential streams. Rows are addressed as libllama
-// does: row = stream * n_cells + cell. Memory comes from the system as cells are first written.
+// With this layout attention over one head reads two sequential streams. Rows are addressed as in
+// libllama: row = stream * n_cells + cell. The system provides memory as cells are first written.
 //
-// What is encoded of keys is the difference from a centre, one vector per head: the mean of the
-// first rows written, where it stands out. Keys of many models share a large offset, which a codec
-// that scales by length would spend its precision on. Attention adds the centre's part back exactly
-// (piece_queries.cpp). Fitted keys have the mean of their fit. Values have no centre: the first token
-// of most models has a value of almost nothing and half of the attention, and a centre would make
-// it large.
-//
-// Recent chunks are kept in 8 bits as well (precise_chunks.h): write() writes both.
-//
-// Threads: concurrent reads are safe; a tile is written by one thread at a time (tile.h);
-// observe(), keep_precise(), what changes centres, and clear() by one thread while nobody reads or
-// writes.
+// Threads: concurrent reads are safe; one thread at a time writes a tile (tile.h). observe(),
+//          keep_precise(), clear() and functions that change centres are called by one thread while
+//          no other thread reads or writes.
 // Errors:  create: kOutOfMemory.
 #pragma once
 
@@ -41,9 +32,9 @@ struct CacheShape {
   std::int64_t n_heads;
   std::int64_t n_cells;
   std::int64_t n_streams;
-  // A copy in 8 bits of coarser codes, with one scale for a vector, as they have it.
+  // An 8-bit copy of coarser codes. Like those codes it has one scale per vector.
   bool is_copy = false;
-  // Of keys coded in the basis of their own head (key_fit.h).
+  // The classes of keys that are coded in the basis of their own head (key_fit.h).
   ChannelClasses fitted = {};
 
   [[nodiscard]] bool is_fitted() const { return fitted.n != 0; }
@@ -59,7 +50,7 @@ struct CacheShape {
   [[nodiscard]] std::int64_t n_chunks() const { return turbo::n_chunks(n_cells); }
 };
 
-// Whether f16 rows, and so a mean of them, can have this number: false for NaN too.
+// Whether f16 rows, and so a mean of them, can contain this number. False for NaN.
 inline bool is_row_number(float x) {
   constexpr float kF16Max = 65504;
   return std::abs(x) <= kF16Max;
@@ -68,72 +59,81 @@ inline bool is_row_number(float x) {
 class CompressedCache;
 class PreciseChunks;
 
-// A chunk in 8 bits: chunk `idx` of stream 0 of `tiles`.
+// The place of an 8-bit copy of a chunk: chunk `idx` of stream 0 of `tiles`.
 struct PrecisePlace {
   CompressedCache* tiles;
   std::int64_t idx;
 };
 
+// Keys are encoded as the difference from a centre, one vector per head: the mean of the first rows
+// written, in channels where it stands out. Keys of many models share a large offset, which would
+// cost a codec that scales by length its precision. Attention adds the centre's part back exactly
+// (piece_queries.cpp). The centre of fitted keys is the mean of their fit. Values have no centre:
+// in most models the first token has a value of almost nothing and half of the attention, and a
+// centre would make that value large.
+//
+// Recent chunks are also kept in 8 bits (precise_chunks.h): write() writes both.
 class CompressedCache {
  public:
   CompressedCache(CompressedCache&&) noexcept;
   CompressedCache& operator=(CompressedCache&&) noexcept;
   ~CompressedCache();
 
-  // What a cache of this shape takes, with its precise chunks, without making one.
+  // The bytes that a cache of this shape takes, including its 8-bit chunks.
   [[nodiscard]] static std::size_t n_bytes(const CacheShape& shape);
-  // fit: of the keys' heads, where the shape says that they are fitted.
+  // fit: that of the layer's heads if shape.is_fitted(), otherwise null.
   [[nodiscard]] static Result<CompressedCache> create(const CacheShape& shape,
                                                       std::shared_ptr<const KeyFit> fit = nullptr);
 
   [[nodiscard]] const CacheShape& shape() const { return shape_; }
   [[nodiscard]] const TileLayout& layout() const { return layout_; }
   [[nodiscard]] const Rotation& rotation() const { return rotation_; }
-  // Null: codes are of rotated vectors.
+  // The basis that keys are coded in; null: codes are those of rotated vectors.
   [[nodiscard]] const KeyFit* fit() const { return fit_.get(); }
 
-  // Shows rows before they are written, while the centre is still open: it becomes their mean now
-  // and then, and the rows seen before are written again. Afterwards does nothing. `rows` is
-  // n x n_heads * head_dim. Rows written without being shown need a centre that does not move any
-  // more: close it first.
+  // While the centre is open, observe() is called with rows before they are written. Now and then
+  // it sets the centre to their mean and writes the rows seen before again. Once the centre is
+  // closed it does nothing. `rows` is n x n_heads * head_dim. close_centre() must be called before
+  // rows are written that were not observed, because the centre must not move after that.
   [[nodiscard]] bool is_centre_open() const { return is_centre_open_; }
   void observe(std::span<const std::int64_t> row_idx, std::span<const float> rows);
   void close_centre();
   [[nodiscard]] std::span<const float> centre(std::int64_t head) const;
   [[nodiscard]] std::span<const float> centres() const { return centre_; }  // n_heads x head_dim
-  // Takes the centre of another cache for its own and closes it. Only while it is open: the rows
-  // seen so far are written again.
+  // Takes over the centres of another cache and closes them. Writes the rows seen so far again.
+  // REQUIRES: is_centre_open().
   void adopt_centres(std::span<const float> centres);
 
-  // Before these rows are written: their chunks are kept in 8 bits, too. `scratch` holds those that
-  // are precise only until the next call with the same scratch, because newer ones follow them.
+  // Called before these rows are written: their chunks are kept in 8 bits, too. Chunks that newer
+  // ones of the same call follow are kept in `scratch`, until the next call with the same scratch.
   void keep_precise(std::span<const std::int64_t> row_idx,
                     const std::shared_ptr<CompressedCache>& scratch);
-  // Whether some of its chunks can be precise.
+  // Whether chunks of this cache can have 8-bit copies.
   [[nodiscard]] bool has_precise() const { return precise_ != nullptr; }
-  // Null tiles: this one is not.
+  // The place of the chunk's 8-bit copy; null tiles: it has none.
   [[nodiscard]] PrecisePlace precise(std::int64_t stream, std::int64_t chunk) const;
 
-  // One vector of head_dim numbers, as the model sees it (not rotated).
+  // Writes one vector of head_dim numbers, as the model sees it (not rotated).
   void write(std::int64_t row, std::int64_t head, std::span<const float> vector);
-  // One for each row, at most a tile's.
+  // Writes one vector for each row.
+  // REQUIRES: there are at most kTileTokens rows.
   void write_rows(std::span<const std::int64_t> rows, std::int64_t head,
                   std::span<const float> vectors);
   void read(std::int64_t row, std::int64_t head, std::span<float> vector) const;
-  // The copy in 8 bits, where there is one that lasts.
+  // Reads the 8-bit copy if there is one outside the scratch, otherwise the codes.
   void read_precise(std::int64_t row, std::int64_t head, std::span<float> vector) const;
 
-  // A row of codes, so that it leaves a cache and comes back without change: for each head its
-  // scales, then its codes (TileLayout::take). unpack() is false, with the row in no defined state,
-  // for scales that no cache packs: those that are not finite.
+  // Pack and unpack a row of codes without change: for each head its scales, then its codes
+  // (TileLayout::take). If a scale is not finite, which no cache packs, unpack() returns false and
+  // leaves the row in an undefined state.
   [[nodiscard]] std::size_t packed_row_bytes() const;
   void pack(std::int64_t row, std::span<std::byte> into) const;
   [[nodiscard]] bool unpack(std::int64_t row, std::span<const std::byte> from);
-  // Rows just unpacked that were encoded around other centres: encodes them again, as rows that are
-  // new here.
+  // Encodes again rows that were just unpacked and that had been encoded around other centres. They
+  // are treated as rows that are new here.
   void recentre(std::int64_t first_row, std::int64_t n_rows, std::span<const float> centres);
 
-  // For kernels: layout().code_bytes() codes, and the scales as f16, [scale][token] (tile.h).
+  // For kernels: layout().code_bytes() bytes of codes, and the f16 scales, [scale][token] (tile.h).
   [[nodiscard]] std::span<const std::uint8_t> codes(std::int64_t stream, std::int64_t head,
                                                     std::int64_t tile) const;
   [[nodiscard]] std::span<const std::uint16_t> scales(std::int64_t stream, std::int64_t head,
@@ -163,14 +163,14 @@ class CompressedCache {
   CacheShape shape_;
   TileLayout layout_;
   Rotation rotation_;
-  std::size_t codes_bytes_;  // of a head
-  std::size_t head_bytes_;   // codes and scales
+  std::size_t codes_bytes_;  // codes of one head
+  std::size_t head_bytes_;   // codes and scales of one head
   Mapping memory_;
   std::shared_ptr<const KeyFit> fit_;
   std::vector<float> centre_;  // n_heads x head_dim, not rotated
   bool is_centre_open_;
   std::unique_ptr<PreciseChunks> precise_;  // null: codes of 8 bits are precise enough
-  // The first rows, kept until enough of them have been seen to fix the centre.
+  // The first rows. They are kept until enough have been seen to fix the centre.
   std::vector<std::int64_t> early_row_idx_;
   std::vector<float> early_rows_;
 };

@@ -1,4 +1,4 @@
-// What a program forecasts from contract/tile.h is what a cache takes.
+// The bytes that a program computes from contract/tile.h are those that a cache takes.
 #include <gtest/gtest.h>
 
 #include "device/kv_buffer/compressed_cache.h"

@@ -20,13 +20,14 @@ KvBufferType& context_of(ggml_backend_buffer_type_t type) {
   return *static_cast<KvBufferType*>(type->context);
 }
 
-// The size llama.cpp reports for a cache tensor. The head size is not known yet; 128, the most
-// common one, has the fewest scales per number of those that divide the row.
+// The size that llama.cpp reports for a cache tensor. The head size is not known yet. The largest
+// of these head sizes that divides the row is assumed: 128 is the most common one and has the
+// fewest scales per number.
 std::size_t expected_bytes(const Scheme& scheme, const ggml_tensor* tensor) {
   const CacheTensor cache(tensor);
   const Bits bits = scheme.bits_of_layer(cache.layer());
   const int width = cache.side() == Side::kKey ? bits.keys : bits.values;
-  constexpr std::int64_t kLatentChannels = 576;  // latent attention (MLA), which stays as it is
+  constexpr std::int64_t kLatentChannels = 576;  // latent attention (MLA) is not compressed
   if (width == 0 || tensor->type != GGML_TYPE_F16 || tensor->ne[0] == kLatentChannels) {
     return ggml_nbytes(tensor);
   }
@@ -45,7 +46,7 @@ void free_buffer(ggml_backend_buffer_t buffer) { delete &context_of(buffer); }
 
 void* get_base(ggml_backend_buffer_t buffer) { return context_of(buffer).memory.bytes().data(); }
 
-// ggml's buffer functions return nothing: a failure can only be said.
+// ggml's buffer functions return nothing, so a failure can only be logged.
 void report(const Result<void>& result) {
   if (!result) log_line(GGML_LOG_LEVEL_ERROR, result.error().message);
 }
@@ -81,8 +82,8 @@ void get_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* tensor, voi
   }
 }
 
-// A whole stream of one cache onto another of the same cache goes as codes, exactly. Everything
-// else goes through get and set, which ggml does itself when this returns false.
+// Copies a whole stream to another one of the same cache exactly, as codes. For any other copy it
+// returns false, and ggml copies with get_tensor and set_tensor.
 bool cpy_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* src, ggml_tensor* dst) {
   CacheTensor* cache = find_cache(dst);
   if (src->buffer == nullptr || !is_turbo_buffer(src->buffer)) return false;
@@ -183,7 +184,7 @@ const KvSettings& settings_of(const ggml_tensor* tensor) {
   return context_of(view_root(tensor)->buffer).settings;
 }
 
-// Each device has a type of its own; the functions are the same.
+// Each device has its own buffer type, but they share these functions.
 bool is_turbo_buffer(ggml_backend_buffer_t buffer) {
   return buffer->buft->iface.alloc_buffer == alloc_buffer;
 }

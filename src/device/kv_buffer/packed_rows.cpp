@@ -25,13 +25,13 @@ struct Exchange {
 };
 thread_local Exchange exchange;
 
-// Of a cache whose rows are packed; its centres follow, n_heads x head_dim f32.
+// The header of a cache whose rows are packed. Its centres follow, n_heads x head_dim f32.
 struct CentresHeader {
   std::uint32_t bits;
   std::uint32_t head_dim;
   std::uint32_t n_heads;
-  std::uint32_t is_open;  // 1: from fewer rows than a centre is taken from
-  std::uint64_t fit;      // what keys were fitted with (KeyFit::id); 0: with nothing
+  std::uint32_t is_open;  // 1: the cache had fewer rows than a centre needs
+  std::uint64_t fit;      // KeyFit::id of the keys' fit; 0: keys are not fitted
 };
 
 std::size_t centres_bytes(const CompressedCache& cache) {
@@ -48,8 +48,8 @@ CentresHeader header_of(const CompressedCache& cache) {
 
 int side_number(const CacheTensor& cache) { return cache.side() == Side::kKey ? 0 : 1; }
 
-// The refusal reaches the program at the end of the exchange: ggml's buffer functions return
-// nothing.
+// The program learns of the refusal at the end of the exchange, because ggml's buffer functions
+// return nothing.
 void refuse(const CacheTensor& cache, std::string_view why) {
   exchange.is_whole = false;
   log_line(GGML_LOG_LEVEL_ERROR,
@@ -62,7 +62,7 @@ struct RowRange {
   std::size_t n;
 };
 
-// Part of a row has no packed form. libllama asks for whole ones.
+// A part of a row has no packed form. libllama asks for whole rows.
 std::optional<RowRange> whole_rows(const CacheTensor& cache, std::size_t offset,
                                    std::size_t n_bytes) {
   if (offset % cache.row_bytes() != 0 || n_bytes % cache.row_bytes() != 0) {
@@ -78,7 +78,7 @@ struct StoredCentres {
   std::vector<float> centres;
 };
 
-// The bytes come from a disk: they are for this cache, and numbers, or they are refused.
+// The bytes come from disk, so they are refused unless they fit this cache and are valid numbers.
 std::optional<StoredCentres> read_centres(const CacheTensor& tensor, const CompressedCache& cache) {
   const void* bytes = exchange.centres_source(exchange.user, tensor.layer(), side_number(tensor),
                                               centres_bytes(cache));
@@ -109,7 +109,7 @@ std::optional<StoredCentres> read_centres(const CacheTensor& tensor, const Compr
   return stored;
 }
 
-// Bit by bit: equal floats such as 0 and -0 would not do for codes to be the same.
+// Compares bits: codes are the same only if centres are, and 0 and -0 are equal floats.
 bool are_same(std::span<const float> a, std::span<const float> b) {
   return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
@@ -133,7 +133,7 @@ bool end_packed_rows() noexcept {
 bool get_packed(CacheTensor& tensor, const void* place, std::size_t offset, std::size_t n_bytes) {
   const CompressedCache* cache = tensor.compressed();
   if (exchange.rows_place == nullptr || cache == nullptr) return false;
-  if (!exchange.is_whole) return true;  // nobody will use it
+  if (!exchange.is_whole) return true;  // the exchange has failed already
   const std::optional<RowRange> rows = whole_rows(tensor, offset, n_bytes);
   if (!rows) return true;
   void* centres = exchange.centres_place(exchange.user, tensor.layer(), side_number(tensor),
@@ -161,7 +161,7 @@ bool get_packed(CacheTensor& tensor, const void* place, std::size_t offset, std:
 bool set_packed(CacheTensor& tensor, const void* place, std::size_t offset, std::size_t n_bytes) {
   CompressedCache* cache = tensor.compressed();
   if (exchange.rows_source == nullptr || cache == nullptr) return false;
-  if (!exchange.is_whole) return true;  // nobody will use it
+  if (!exchange.is_whole) return true;  // the exchange has failed already
   const std::optional<RowRange> rows = whole_rows(tensor, offset, n_bytes);
   if (!rows) return true;
   const std::optional<StoredCentres> stored = read_centres(tensor, *cache);

@@ -1,15 +1,14 @@
-// Packed rows: the second form in which rows of compressed caches go through get_tensor and
-// set_tensor, for a program that saves and restores sequences with libllama's own functions.
+// Packed rows: a second form in which get_tensor and set_tensor transfer rows of compressed caches,
+// for a program that saves and restores sequences with libllama's own functions.
 //
-// Usually a row goes as f16, which is what its tensor claims to be. While a thread packs (or
-// unpacks), its calls of get_tensor (set_tensor) leave alone the bytes that ggml points to and
-// exchange packed rows (CompressedCache::pack) with the program, which says where they go to (lie)
-// by the place of the f16 rows that they stand for. Each cache's centres are exchanged first.
-// Bytes: docs/formats/packed-state.md.
+// Usually rows are transferred as f16, the type of the tensor. While a thread packs (unpacks), its
+// get_tensor (set_tensor) calls do not touch the bytes that ggml points to. They write (read)
+// packed rows (CompressedCache::pack) at an address that the program gives for the place of the f16
+// rows. The centres of a cache are transferred first. Bytes: docs/formats/packed-state.md.
 //
 // Threads: the switch belongs to the thread that sets it; the caches as kv_buffer.h says.
-// Errors:  everything that cannot be exchanged makes end_packed_rows() false, with a line in the
-//          log; then what was saved or restored since must not be used.
+// Errors:  a transfer that fails is logged and makes end_packed_rows() false; then what was saved
+//          or restored since must not be used.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +18,15 @@
 
 namespace slipstream::turbo {
 
-// From now on, on this thread, until end_packed_rows(). What went before is forgotten.
+// Start to pack or unpack on this thread, until end_packed_rows(). An earlier exchange is dropped.
 void begin_packing(void* user, CentresPlace* centres, RowsPlace* rows) noexcept;
 void begin_unpacking(void* user, CentresSource* centres, RowsSource* rows) noexcept;
-// Rows are f16 again. Whether all that were exchanged went well.
+// Makes rows f16 again. Returns whether all rows were transferred.
 bool end_packed_rows() noexcept;
 
-// For get_tensor and set_tensor: bytes [offset, offset + n_bytes) of the cache's rows. False: this
-// thread does not pack (unpack), or the cache is not compressed, so that they go as they are.
+// Called by get_tensor and set_tensor for bytes [offset, offset + n_bytes) of the cache's rows.
+// False: this thread does not pack (unpack), or the cache is not compressed, so the caller
+// transfers the rows as usual.
 bool get_packed(CacheTensor& cache, const void* place, std::size_t offset, std::size_t n_bytes);
 bool set_packed(CacheTensor& cache, const void* place, std::size_t offset, std::size_t n_bytes);
 

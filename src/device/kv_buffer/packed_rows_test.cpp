@@ -21,11 +21,11 @@ constexpr std::int64_t kHeads = 2;
 constexpr std::int64_t kRowCells = 40;  // not a multiple of a tile
 constexpr std::int64_t kRowStreams = 2;
 
-// What a program keeps of one cache: its centres, and its rows in the order in which they came.
+// What a program saves of one cache: its centres, and its rows in the order in which they came.
 struct Saved {
   std::vector<std::byte> centres;
   std::vector<std::byte> rows;
-  const std::byte* base = nullptr;  // of the f16 rows that they stand for
+  const std::byte* base = nullptr;  // address of the f16 rows that they stand for
   std::size_t n_places = 0;
 
   static void* place_centres(void* user, int layer, int side, std::size_t n_bytes) {
@@ -65,7 +65,7 @@ struct Saved {
   }
 };
 
-// A cache of its own as the device has it, reached through the tensor functions of its buffer.
+// A cache as the device has it, accessed with the tensor functions of its buffer.
 class OneCache {
  public:
   OneCache(Side side, int bits, int head_dim, std::span<const HeadBasis> heads = {})
@@ -84,7 +84,7 @@ class OneCache {
   [[nodiscard]] CompressedCache& codes() const { return *cache().compressed(); }
   [[nodiscard]] std::size_t row_bytes() const { return cache().row_bytes(); }
 
-  // As attention's graph writes them: shown, then written.
+  // Observes rows, then writes them, as a graph does.
   void compute_rows(std::int64_t first, std::int64_t n, float offset, unsigned seed) const {
     std::mt19937 random(seed);
     std::normal_distribution<float> gauss;
@@ -101,7 +101,7 @@ class OneCache {
     }
   }
 
-  // The rows as libllama reads them, cell range by cell range, into one buffer.
+  // Ranges of cells. libllama reads rows range by range into one buffer.
   struct Range {
     std::int64_t first;
     std::int64_t n;
@@ -130,7 +130,7 @@ class OneCache {
     return end_packed_rows();
   }
 
-  // What the codes hold, which is what is packed.
+  // Reads from the codes, which are what is packed, and not from 8-bit copies.
   [[nodiscard]] std::vector<float> read(std::int64_t first, std::int64_t n) const {
     const auto head_dim = static_cast<std::size_t>(head_dim_);
     std::vector<float> rows(static_cast<std::size_t>(n * kHeads) * head_dim);
@@ -169,7 +169,7 @@ class PackedRows : public testing::TestWithParam<std::tuple<Side, int, int>> {
   }
 };
 
-// Values have no centre.
+// Keys only, because values have no centre.
 class PackedKeys : public testing::TestWithParam<std::tuple<int, int>> {
  protected:
   [[nodiscard]] static OneCache make() {
@@ -202,7 +202,7 @@ TEST_P(PackedRows, ComeBackWhenCellsLieApart) {
             saved);
 }
 
-// Also after clear(), and when nothing but the cells has been taken away.
+// Rows are restored after others were written over them, and after clear().
 TEST_P(PackedRows, ComeBackBitByBitInTheSameCache) {
   OneCache cache = make();
   cache.compute_rows(0, kRowCells, 20, 3);
@@ -215,7 +215,8 @@ TEST_P(PackedRows, ComeBackBitByBitInTheSameCache) {
   EXPECT_EQ(cache.save({{.first = 0, .n = kRowCells}}), saved);
 }
 
-// Encoded once more, around the centre that the cache has: no worse than f16 rows are.
+// Rows are encoded again around the centre that the cache has. The error is no larger than that of
+// restored f16 rows.
 TEST_P(PackedKeys, AreEncodedAgainAroundAnotherCentre) {
   OneCache cache = make();
   cache.compute_rows(0, kRowCells, 20, 5);
@@ -236,7 +237,8 @@ TEST_P(PackedKeys, AreEncodedAgainAroundAnotherCentre) {
   EXPECT_EQ(packed.read(kRowCells, kRowCells), kept);
 }
 
-// Rows of a cache that has found its centre give it to one that has not, whose own first rows stay.
+// Rows of a cache with a closed centre bring that centre to a cache whose centre is open. The first
+// rows of that cache are kept.
 TEST_P(PackedKeys, GiveTheirCentreToACacheWithoutOne) {
   OneCache cache = make();
   cache.compute_rows(0, kRowCells, 20, 7);
@@ -246,11 +248,12 @@ TEST_P(PackedKeys, GiveTheirCentreToACacheWithoutOne) {
   const std::vector<float> before = other.read(30, 5);
   ASSERT_TRUE(other.restore(saved, {{.first = 0, .n = 20}}));
   EXPECT_EQ(other.save({{.first = 0, .n = 20}}), saved);
-  // Coarser, for their new centre is far away; 15 and more if they had stayed as they were.
+  // They are coarser, because their new centre is far away. If they had not been encoded again, the
+  // error would be 15 and more.
   EXPECT_LT(relative_error(before, other.read(30, 5)), 4);
 }
 
-// A sequence shorter than a centre needs: what is computed after it may still move the centre.
+// If a sequence is shorter than a centre needs, rows that are computed later may still move it.
 TEST_P(PackedKeys, LeaveTheCentreOpenThatWasOpen) {
   OneCache cache = make();
   cache.compute_rows(0, 9, 20, 9);
@@ -380,7 +383,7 @@ TEST_F(PackedRowsOnce, AnotherShapeIsRefused) {
       EXPECT_FALSE(restore(saved)) << field;
     }
   }
-  EXPECT_TRUE(fresh_.codes().is_centre_open());  // none was taken over
+  EXPECT_TRUE(fresh_.codes().is_centre_open());  // no centre was adopted
 }
 
 TEST_F(PackedRowsOnce, WhatIsNoNumberIsRefused) {
@@ -400,7 +403,7 @@ TEST_F(PackedRowsOnce, WhatIsNoNumberIsRefused) {
   }
 }
 
-// Any codes and finite scales are a row: reading it gives numbers.
+// Any codes with finite scales form a row: reading it gives finite numbers.
 TEST_F(PackedRowsOnce, AnyCodesAreNumbers) {
   std::mt19937 random(12);
   for (const int bits : {2, 3, 4, 8}) {

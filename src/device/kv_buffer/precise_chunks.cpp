@@ -44,14 +44,14 @@ void PreciseChunks::set_slot(std::int64_t slot, std::int64_t chunk) {
   slot_of_[static_cast<std::size_t>(chunk)] = slot;
 }
 
-// An empty one, or the one that was needed longest ago; none that this call writes into. One that
-// it writes behind goes last: only the first rows of a prompt's next batch would miss it, and the
-// prompt's end, which every later token reads, needs a place.
+// Returns an empty slot, or the one that was needed longest ago, but none that this call writes
+// into. A slot whose next chunk this call writes is taken last: only the first rows of a prompt's
+// next batch would miss it, and the prompt's end, which every later token reads, needs a slot.
 std::int64_t PreciseChunks::free_slot() const {
   const auto is_free = [&](const Slot& slot) {
     return slot.chunk == kNone || slot.last_call < call_;
   };
-  const auto age = [&](const Slot& slot) {  // false, 0 for an empty one
+  const auto age = [&](const Slot& slot) {  // {false, 0} for an empty slot
     return std::pair(slot.last_call_behind == call_,
                      std::max(slot.last_call, slot.last_call_behind));
   };

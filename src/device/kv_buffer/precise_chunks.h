@@ -1,17 +1,12 @@
 // PreciseChunks: which chunks of a cache are kept in 8 bits beside their codes, and where.
 //
 // A query gives most of its weight to the tokens just before it and to the very first one. In 8
-// bits these take little memory, and attention that reads them there makes an eighth of the error
-// that it makes with 3- and 4-bit codes alone (docs/quality.md). Attention reads precisely the
-// chunk that a query's own token was written into, the one before, and the first of its stream, if
-// they are here; so what a query reads does not depend on how a prompt is cut into batches.
+// bits these take little memory, and attention that reads them makes an eighth of the error that it
+// makes with 3- and 4-bit codes alone (docs/quality.md). Attention reads the 8-bit copies, if there
+// are any, of the chunk that a query's own token was written into, of the one before, and of the
+// first of its stream. So what a query reads does not depend on how a prompt is cut into batches.
 //
-// Chunks that are written get a slot, and the one that was needed longest ago loses it. Those
-// inside a long prompt, which newer ones of the same batch follow, would only pass through: they
-// lie in a scratch that all layers share, until the next layer needs it. Where more sequences are
-// written at once than there are slots for, some have none: their queries read codes.
-//
-// Threads: keep() and the forgetting by one thread while nobody reads. Errors: none.
+// Threads: keep() and forget_*() by one thread while no other thread reads. Errors: none.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +18,29 @@
 
 namespace slipstream::turbo {
 
+// A chunk that is written gets a slot; the chunk that was needed longest ago loses its slot. Chunks
+// inside a long prompt, which newer chunks of the same batch follow, would lose theirs soon. They
+// are kept in a scratch that all layers share, until the next layer needs it. If more sequences are
+// written at once than there are slots for, some chunks have no copy and queries read their codes.
 class PreciseChunks {
  public:
-  // Caches of 8 bits, and plain ones, have none.
+  // 8-bit caches and plain ones have no 8-bit copies.
   [[nodiscard]] static bool suits(const CacheShape& coded) { return coded.bits != 8; }
   // The 8-bit cache that holds the slots.
   [[nodiscard]] static CacheShape slots_shape(const CacheShape& coded);
-  // One for so many rows at once.
+  // A scratch for batches of n_rows rows.
   [[nodiscard]] static CacheShape scratch_shape(const CacheShape& coded, std::int64_t n_rows);
 
   PreciseChunks(const CacheShape& coded, CompressedCache slots);
 
-  // The chunks of these rows, which are about to be written, get a slot each, as far as there are
-  // slots that this call does not need. Gives those that had none before and may hold older rows.
+  // Gives a slot to each chunk of these rows, which are about to be written, as long as there are
+  // slots that this call does not need. Returns the chunks that had no slot before and may hold
+  // older rows.
   [[nodiscard]] std::vector<std::int64_t> keep(std::span<const std::int64_t> row_idx,
                                                const std::shared_ptr<CompressedCache>& scratch);
   // chunk: stream * chunks of a stream + chunk of the stream.
   [[nodiscard]] PrecisePlace place(std::int64_t chunk);
-  // The same, but not in the scratch, which only the attention of the same layer may read.
+  // The same without the scratch, which only the attention of the same layer may read.
   [[nodiscard]] PrecisePlace lasting_place(std::int64_t chunk);
 
   void forget_all();
@@ -50,8 +50,9 @@ class PreciseChunks {
   static constexpr std::int64_t kNone = -1;
   struct Slot {
     std::int64_t chunk = kNone;
-    // The last calls that wrote into it or had it as a stream's first, and that wrote behind it.
+    // The last call that wrote into the chunk, or into a stream whose first chunk it is.
     std::uint64_t last_call = 0;
+    // The last call that wrote into the chunk behind it.
     std::uint64_t last_call_behind = 0;
   };
   struct Passing {

@@ -52,7 +52,7 @@ class ChunkBook {
   [[nodiscard]] std::int64_t n_slots() const {
     return PreciseChunks::slots_shape(shape_).n_cells / kChunkTokens;
   }
-  // Of the chunks up to n_chunks, how many have a place; none shares its own.
+  // The number of the first n_chunks chunks that have a place. Checks that no two share one.
   std::int64_t n_places(std::int64_t n_chunks) {
     std::set<Place> places;
     std::int64_t n = 0;
@@ -92,7 +92,7 @@ TEST(PreciseChunks, TokenByTokenTheFirstAndTheLastTwoStay) {
 
 TEST(PreciseChunks, ThoseInsideAPromptPassThroughTheScratch) {
   ChunkBook book(20L * kChunkTokens);
-  EXPECT_EQ(book.keep(rows_between(0, 530)), Rows{8});  // the others are written as a whole
+  EXPECT_EQ(book.keep(rows_between(0, 530)), Rows{8});  // the others are written completely
   for (const std::int64_t chunk : {0, 7, 8}) EXPECT_TRUE(book.is_in_slot(chunk)) << chunk;
   for (std::int64_t chunk = 1; chunk < 7; ++chunk) EXPECT_TRUE(book.passes(chunk)) << chunk;
   EXPECT_EQ(book.n_places(20), 9);
@@ -118,12 +118,12 @@ TEST(PreciseChunks, AScratchThatIsTooSmallTakesWhatItHolds) {
   for (std::int64_t chunk = 3; chunk < 7; ++chunk) EXPECT_FALSE(book.has(chunk)) << chunk;
 }
 
-// The first queries of a second prompt read what is before it, the next token reads its end.
+// The first queries of a second prompt read the chunks before it, the next token reads its end.
 TEST(PreciseChunks, ALaterPromptKeepsBothItsEnds) {
   ChunkBook book(40L * kChunkTokens);
   EXPECT_EQ(book.keep(rows_between(0, 1000)), Rows{15});
   EXPECT_EQ(book.keep(rows_between(1000, 1500)), Rows{23});
-  // 14 has given its slot to the end of the prompt: a few rows of 15 would have read it.
+  // The end of the prompt has got the slot of 14, which a few rows of 15 would have read.
   for (const std::int64_t chunk : {0, 15, 22, 23}) EXPECT_TRUE(book.is_in_slot(chunk)) << chunk;
   for (std::int64_t chunk = 16; chunk < 22; ++chunk) EXPECT_TRUE(book.passes(chunk)) << chunk;
   EXPECT_EQ(book.keep({1500}), Rows{});
@@ -148,7 +148,7 @@ TEST(PreciseChunks, WhatACallNeedsIsNotTakenAway) {
   for (std::int64_t chunk = 1; chunk <= n_slots + 4; ++chunk) all.push_back(row_of(2 * chunk));
   EXPECT_EQ(book.keep(all).size(), static_cast<std::size_t>(n_slots));
   EXPECT_EQ(book.n_places(64), n_slots);
-  // All slots but one are needed: that one is taken, once.
+  // All slots but one are needed; that one is taken, and only once.
   const Place kept = book.at(2);
   Rows most;
   for (std::int64_t chunk = 1; chunk < n_slots; ++chunk) most.push_back(row_of(2 * chunk));
@@ -158,7 +158,7 @@ TEST(PreciseChunks, WhatACallNeedsIsNotTakenAway) {
   EXPECT_FALSE(book.has(60));
   EXPECT_EQ(book.at(2), kept);
   EXPECT_EQ(book.n_places(64), n_slots);
-  // What is before a row is needed, too; it goes as soon as it is not.
+  // The chunk before a row is needed, too. It loses its slot when it is needed no longer.
   EXPECT_EQ(book.keep({row_of(3)}), Rows{3});
   EXPECT_EQ(book.at(2), kept);
   for (std::int64_t chunk = 20; chunk < 20 + 2 * n_slots; chunk += 2) {
@@ -179,7 +179,7 @@ TEST(PreciseChunks, ForgetsAStreamOrAll) {
   book.chunks().forget_all();
   EXPECT_EQ(book.n_places(16), 0);
   EXPECT_EQ(keep_both(), (Rows{0, 1, 8, 9}));
-  // What passes is forgotten, too.
+  // Chunks in the scratch are forgotten, too.
   for (const bool all : {false, true}) {
     EXPECT_EQ(book.keep(rows_between(0, 8L * kChunkTokens)), Rows{});
     ASSERT_TRUE(book.passes(3));

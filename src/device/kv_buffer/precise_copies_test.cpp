@@ -1,4 +1,4 @@
-// That the copies of chunks that are kept in 8 bits are of what was written last.
+// The 8-bit copies of chunks hold what was written last.
 #include <ggml-cpp.h>
 #include <gtest/gtest.h>
 
@@ -31,8 +31,8 @@ CopyRows copy_rows(std::int64_t first, std::int64_t end) {
 constexpr int kCopyDim = 80;
 constexpr std::int64_t kCopyHeads = 2;
 constexpr std::size_t kCopyChannels = kCopyDim * kCopyHeads;
-// Mean square of what 8 bits take from numbers of variance 1, or 2 around a centre of few rows; 4
-// bits take 0.01.
+// A bound for the mean square error of 8 bits, for numbers of variance 1, or 2 around a centre of
+// few rows. That of 4 bits is 0.01.
 constexpr double kCopyError = 4e-4;
 
 double mean_square(const std::vector<float>& a, const std::vector<float>& b) {
@@ -57,7 +57,7 @@ class CopyCache {
                 PreciseChunks::scratch_shape(cache.shape(), n_cells * n_streams))
                 .value())) {}
 
-  // Keys have an offset, which their centre takes.
+  // Keys get an offset, which their centre takes.
   std::vector<float> random_row() {
     std::normal_distribution<float> gauss;
     std::vector<float> row(kCopyChannels);
@@ -67,7 +67,7 @@ class CopyCache {
     return row;
   }
 
-  // As a graph does it, but for keep_precise().
+  // Writes as a graph does, but without keep_precise().
   void write(const CopyRows& rows, const std::vector<std::vector<float>>& vectors) {
     std::vector<float> shown;
     for (const std::vector<float>& vector : vectors) shown.append_range(vector);
@@ -135,8 +135,8 @@ class PreciseCopies : public testing::TestWithParam<std::tuple<Side, int>> {
   }
 };
 
-// A naive model of any writes over several streams: which row was written with a copy that has been
-// there ever since.
+// A naive model of arbitrary writes to several streams. It knows which rows were written while they
+// had a copy that has stayed since.
 class CopyModel {
  public:
   CopyModel(CopyCache& cache, std::int64_t n_rows)
@@ -177,7 +177,7 @@ class CopyModel {
       ASSERT_EQ(chunks.try_emplace(place, chunk).first->second, chunk) << "two in one place";
       const std::vector<float> copy = cache_.copy(row);
       double error = rows_[i].vector.empty() ? 1 : mean_square(copy, rows_[i].vector);
-      // CopyRows that a centre moved under are written again, and then as good as new.
+      // Rows are written again when the centre moves, and are then as precise as new ones.
       if (!rows_[i].is_precise) error = std::min(error, mean_square(copy, cache_.coded(row)));
       ASSERT_LT(error, kCopyError) << "row " << row << " precise " << rows_[i].is_precise;
     }
@@ -251,12 +251,12 @@ TEST_P(PreciseCopies, AChunkThatHoldsRowsIsFilledFromTheirCodes) {
   EXPECT_EQ(cache.place_of(256 + 64).first, nullptr);
   cache.keep({256 + 70});
   EXPECT_EQ(cache.place_of(256).first, nullptr);
-  EXPECT_EQ(cache.place_of(64).first, nullptr);  // of the other stream
+  EXPECT_EQ(cache.place_of(64).first, nullptr);  // in the other stream
   ASSERT_NE(cache.place_of(256 + 64).first, nullptr);
   for (std::int64_t row = 256 + 64; row < 256 + 128; ++row) {
     EXPECT_LT(mean_square(cache.copy(row), cache.coded(row)), kCopyError) << row;
   }
-  // They are no better than their codes; the next one is.
+  // These copies are no better than the codes; that of the next written row is.
   EXPECT_GT(mean_square(cache.copy(256 + 70), vectors[70]), 4 * kCopyError);
   const std::vector<std::vector<float>> again = cache.write_random({256 + 70});
   EXPECT_LT(mean_square(cache.copy(256 + 70), again[0]), kCopyError);
@@ -272,7 +272,8 @@ TEST_P(PreciseCopies, AreReadWhereThereAreAny) {
   }
 }
 
-// As layers do. What passed through the scratch is gone when another one has used it.
+// Two caches share a scratch, as layers do. Once the second has used it, the copies that the first
+// had in it are gone.
 TEST_P(PreciseCopies, AreNotThoseOfAnotherCacheWithTheSameScratch) {
   CopyCache cache = make(640, 1);
   CopyCache other = make(640, 1);
@@ -283,7 +284,7 @@ TEST_P(PreciseCopies, AreNotThoseOfAnotherCacheWithTheSameScratch) {
   other.random.seed(32);
   other.write_random(rows);
   for (const std::int64_t row : rows) {
-    // Variances of 1 would be 2 apart.
+    // The mean square difference to other rows of variance 1 would be 2.
     const auto i = static_cast<std::size_t>(row);
     ASSERT_LT(mean_square(cache.read_precise(row), vectors[i]), 0.5) << row;
   }
@@ -348,7 +349,7 @@ TEST_P(PreciseCopies, FollowRowsThatAreUnpacked) {
   }
   EXPECT_LT(mean_square(into.copy(70), from.coded(5)), kCopyError);
   EXPECT_LT(mean_square(into.copy(100), from.coded(6)), kCopyError);
-  // Around another centre.
+  // Rows that were encoded around another centre.
   std::vector<float> centres(from.cache.centres().begin(), from.cache.centres().end());
   std::vector<float> wanted = from.coded(7);
   for (float& channel : centres) channel += 0.5F;
@@ -363,7 +364,7 @@ INSTANTIATE_TEST_SUITE_P(All, PreciseCopies,
                          testing::Combine(testing::Values(Side::kKey, Side::kValue),
                                           testing::Values(2, 3, 4)));
 
-// As a state is restored: rows as f16, and parts of them.
+// Sets f16 rows and parts of them, as when a state is restored.
 TEST(PreciseCopiesOnce, FollowRowsThatAreSet) {
   const ggml_context_ptr context(
       ggml_init({.mem_size = 4096, .mem_buffer = nullptr, .no_alloc = true}));
@@ -394,7 +395,7 @@ TEST(PreciseCopiesOnce, FollowRowsThatAreSet) {
     for (std::int64_t row = 64; row < 128; ++row) {
       EXPECT_LT(mean_square(copy(row), given(row)), kCopyError) << name << " row " << row;
     }
-    // The second half of a row becomes the first half of another.
+    // Sets the second half of a row to the first half of another.
     std::vector<float> wanted(128);
     cache.read_row(100, wanted);
     std::ranges::copy_n(given(0).begin(), 64, wanted.begin() + 64);
@@ -406,7 +407,8 @@ TEST(PreciseCopiesOnce, FollowRowsThatAreSet) {
   }
 }
 
-// A restored state is as precise at its end as if it had been computed, and is saved so again.
+// The end of a restored state is as precise as if it had been computed, and it is saved with the
+// same precision.
 TEST(PreciseCopiesOnce, AreKeptOfRowsThatAreSet) {
   const ggml_context_ptr context(
       ggml_init({.mem_size = 4096, .mem_buffer = nullptr, .no_alloc = true}));
@@ -450,7 +452,7 @@ TEST(PreciseCopiesOnce, TheirSlotsAreCounted) {
       EXPECT_EQ(CompressedCache::create(shape)->has_precise(), bits != 8);
     }
   }
-  // More where there is room for several sequences, never more than there are chunks.
+  // There are more if there is room for several sequences, but never more than there are chunks.
   EXPECT_EQ(precise_slots(kChunkTokens), 1);
   EXPECT_EQ(precise_slots(kChunkTokens + 1), 2);
   EXPECT_GE(precise_slots(4096), 3);

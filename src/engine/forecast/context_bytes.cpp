@@ -25,14 +25,14 @@ std::int64_t side_bytes(const AttentionLayer& layer, const KvScheme& scheme, tur
          layer.n_kv_heads;
 }
 
-// Numbers of f32 per token that are alive at once in one attention.
+// Number of f32 values per token that are alive at once in one attention.
 std::int64_t attention_numbers(const AttentionLayer& layer, std::int64_t n_embd) {
   const std::int64_t queries = layer.n_heads * layer.key_head_dim();
   if (layer.is_latent()) return 2 * (queries + layer.key_channels) + 3 * n_embd;
   return 2 * queries + layer.key_channels + layer.value_channels + n_embd;
 }
 
-// The widest head whose scores a thread computes in scratch of its own.
+// The widest head whose scores a thread computes in its own scratch.
 std::int64_t widest_head(const ModelGeometry& model) {
   std::int64_t widest = 0;
   for (const AttentionLayer& layer : model.attention) {
@@ -41,8 +41,8 @@ std::int64_t widest_head(const ModelGeometry& model) {
   return widest;
 }
 
-// Our plugin looks at the first rows of keys and of values, and frees them; malloc gives them back
-// or keeps them, as its heap happens to lie. One of the two is forecast.
+// Our plugin examines the first rows of keys and of values, then frees them. malloc may return or
+// keep them, depending on the layout of its heap. The forecast counts one of the two.
 std::int64_t early_rows_bytes(const ModelGeometry& model, std::int64_t n_tokens) {
   std::int64_t channels = 0;
   for (const AttentionLayer& layer : model.attention) {
@@ -51,8 +51,8 @@ std::int64_t early_rows_bytes(const ModelGeometry& model, std::int64_t n_tokens)
   return channels * n_tokens * static_cast<std::int64_t>(sizeof(float));
 }
 
-// How many nodes libllama makes room for in a graph (llama_context::graph_max_nodes). Linear
-// attention unrolls its tokens.
+// How many nodes libllama reserves in a graph (llama_context::graph_max_nodes). Linear attention
+// unrolls its tokens.
 std::int64_t graph_nodes(const ModelGeometry& model, std::int64_t n_tokens) {
   constexpr std::array<std::string_view, 8> kUnrolled = {"qwen3next",   "qwen35",      "qwen35moe",
                                                          "kimi-linear", "bailingmoe3", "nanbeige",
@@ -100,8 +100,8 @@ std::uint64_t cache_bytes(const ModelGeometry& model, const KvScheme& scheme,
 std::uint64_t compute_bytes(const ModelGeometry& model, const ContextShape& shape) {
   const std::int64_t n_tokens = std::min(shape.n_ubatch, shape.n_ctx);
   const std::int64_t n_embd = model.n_embd;
-  // Beside what each place makes, the residual stream lives on in three embeddings, and ggml's
-  // allocator leaves holes of up to two more.
+  // Besides the results of each part, the residual stream takes three embeddings, and gaps left by
+  // ggml's allocator take up to two more.
   std::int64_t numbers = std::max(
       {model.ff_in + model.ff_out + 5 * n_embd, model.experts_in + model.experts_out + 5 * n_embd,
        (2 * model.n_experts_used + 3) * n_embd, 5 * model.state_channels});
@@ -113,7 +113,7 @@ std::uint64_t compute_bytes(const ModelGeometry& model, const ContextShape& shap
   constexpr std::int64_t kF32 = sizeof(float);
   constexpr std::int64_t kF16 = 2;
   const std::int64_t results = numbers * n_tokens * kF32;
-  // What enters a product is first brought to the type that the weights are multiplied with.
+  // Inputs of a product are first converted to the type that the weights are multiplied with.
   const std::int64_t converted = widest * n_tokens * kF16;
   const std::int64_t masks = shape.n_ctx * n_tokens * kF16 * (model.has_window ? 2 : 1);
   const std::int64_t logits = model.n_vocab * shape.n_sequences_max * kF32;
@@ -122,8 +122,8 @@ std::uint64_t compute_bytes(const ModelGeometry& model, const ContextShape& shap
   return static_cast<std::uint64_t>(results + converted + masks + logits + states);
 }
 
-// The constants are measured: resident growth of a process, contexts of 1,024 and 32,768 cells,
-// vocabularies of 2,048 to 151,936 tokens, 1 to 32 threads.
+// The constants are measured: growth of a process's resident set, contexts of 1,024 and 32,768
+// cells, vocabularies of 2,048 to 151,936 tokens, 1 to 32 threads.
 std::uint64_t notes_bytes(const ModelGeometry& model, const KvScheme& scheme,
                           const ContextShape& shape) {
   constexpr std::int64_t kProgram = 3 << 19;  // pages of libraries and tables that loading touches

@@ -1,12 +1,11 @@
-// What a libllama context takes beside the weights: caches, results of a batch, notes.
+// What a libllama context takes besides the weights: caches, results of a batch, bookkeeping.
 //
-// Caches follow from the geometry exactly. Results of a batch lie in a buffer that libllama plans
-// by the graph of each architecture; ours is an estimate from the geometry, made of the largest
-// places of a graph (feed-forward, experts, attention, recurrent state), fitted to what libllama
-// 0.7.0 reserves for the shapes of tests/fixtures. Notes are what libllama keeps in vectors and
-// maps.
+// Cache sizes follow exactly from the geometry. libllama plans the buffer for results of a batch
+// from the graph of each architecture. Here its size is estimated from the largest parts of a graph
+// (feed-forward, experts, attention, recurrent state), fitted to what libllama 0.7.0 reserves for
+// the shapes of tests/fixtures. Bookkeeping ("notes") is what libllama keeps in vectors and maps.
 //
-// Threads: immutable. Errors: check_cache gives kUnsupported where libllama refuses the scheme.
+// Threads: immutable. Errors: check_cache(): kUnsupported if libllama refuses the scheme.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +16,10 @@
 
 namespace slipstream {
 
-// The context as engine/model/model.h makes it: flash attention, a unified cache, windows kept in
-// full, batches of n_ubatch, one output for each sequence.
+// The context that engine/model/model.h makes: flash attention, a unified cache, full-size windows,
+// batches of n_ubatch, one output per sequence.
 struct ContextShape {
-  std::int64_t n_ctx = 0;  // 0: what the model was trained for
+  std::int64_t n_ctx = 0;  // 0: the context that the model was trained for
   std::int64_t n_sequences_max = 1;
   std::int64_t n_ubatch = 512;
   std::int64_t n_threads = 1;
@@ -29,7 +28,7 @@ struct ContextShape {
 [[nodiscard]] bool can_compress(const AttentionLayer& layer);
 
 [[nodiscard]] Result<void> check_cache(const ModelGeometry& model, const KvScheme& scheme);
-// Only for what check_cache has accepted.
+// REQUIRES: check_cache() has accepted the scheme.
 [[nodiscard]] std::uint64_t cache_bytes(const ModelGeometry& model, const KvScheme& scheme,
                                         const ContextShape& shape);
 [[nodiscard]] std::uint64_t compute_bytes(const ModelGeometry& model, const ContextShape& shape);

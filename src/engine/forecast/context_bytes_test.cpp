@@ -32,8 +32,7 @@ constexpr std::uint64_t kMiB = 1 << 20;
 
 TEST(ContextBytes, OfTheCacheAreWhatLlamaReports) {
   const ContextShape shape{.n_ctx = 4096};
-  // 256 cells of 28 layers in 8 bits beside their codes, with a scale of 16 bits for each of 8
-  // heads.
+  // 256 cells of 28 layers in 8 bits beside their codes, and a 16-bit scale for each of 8 heads.
   constexpr std::uint64_t kPrecise = 256 * 28 * (1024 + 8 * 2);
   EXPECT_EQ(cache_bytes(qwen3(), scheme_named("f16"), shape), 448 * kMiB);
   EXPECT_EQ(cache_bytes(qwen3(), scheme_named("q8_0"), shape), 238 * kMiB);
@@ -95,8 +94,8 @@ TEST(ContextBytes, MasksGrowWithTheContextAndTheBatch) {
   EXPECT_EQ(bytes(8192) - bytes(4096), 2 * 4096 * 512 * 2U);
 }
 
-// sched_reserve of libllama 0.7.0 says 32.02 MiB for one sequence's 4 outputs, and a little more is
-// taken to convert what enters a product.
+// sched_reserve of libllama 0.7.0 reports 32.02 MiB for 4 outputs of one sequence; converting the
+// inputs of products takes a little more.
 TEST(ContextBytes, OfResultsAreNearWhatLlamaReserves) {
   const double mib =
       static_cast<double>(compute_bytes(qwen3(), {.n_ctx = 4096, .n_sequences_max = 4})) / kMiB;

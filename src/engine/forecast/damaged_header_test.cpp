@@ -1,6 +1,6 @@
-// Whatever is wrong with a model's header, a forecast is an Error or a number, never a crash. Bytes
-// of the needle model's header are changed and the file is cut off; what libggml itself does with
-// such a header is part of what is tested.
+// For any damage to a model's header, a forecast is an Error or a number, never a crash. The tests
+// change bytes of the needle model's header and cut off the file. What libggml itself does with
+// such a header is tested, too.
 #include <fcntl.h>
 #include <ggml-backend.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace slipstream {
 namespace {
 
-// Metadata up to the tokens, and the list of tensors: the bytes that decide most.
+// Metadata before the tokens, and the list of tensors: the bytes that matter most.
 constexpr std::size_t kFirstBytes = 748;
 constexpr std::size_t kTensorsBegin = 59700;
 constexpr std::size_t kHeaderBytes = 62500;
@@ -31,11 +31,11 @@ class DamagedHeader : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     if (ggml_backend_dev_count() == 0) ggml_backend_load_all();
-    ggml_log_set(quiet, nullptr);  // gguf would say thousands of times what is wrong
+    ggml_log_set(quiet, nullptr);  // gguf would report the same errors thousands of times
   }
   static void TearDownTestSuite() { ggml_log_set(nullptr, nullptr); }
 
-  // The header, and zeroes that take no room.
+  // The header, followed by zeroes that take no disk space.
   DamagedHeader() : header_(kHeaderBytes), path_(folder_.path() / "m.gguf") {
     std::ifstream(NEEDLE_MODEL, std::ios::binary).read(header_.data(), kHeaderBytes);
     std::ofstream(path_, std::ios::binary).write(header_.data(), kHeaderBytes);
@@ -44,7 +44,7 @@ class DamagedHeader : public testing::Test {
     fd_ = open_file(path_.string(), O_WRONLY).value_or(UniqueFd());
   }
 
-  // In place: a file that is written anew goes to the disk each time.
+  // In place: rewriting the file would go to the disk each time.
   void put(std::size_t at, char byte) {
     ASSERT_EQ(::pwrite(fd_.get(), &byte, 1, static_cast<off_t>(at)), 1);
   }
@@ -58,7 +58,7 @@ class DamagedHeader : public testing::Test {
       ++n_errors_;
       return;
     }
-    // Whatever it says lies within what was allowed for: nothing has wrapped around.
+    // Any forecast is within bounds: nothing has overflowed.
     EXPECT_LT(forecasted->resident(), std::uint64_t{1} << 62) << "byte " << at;
     ++n_forecasts_;
   }

@@ -16,7 +16,7 @@
 namespace slipstream {
 namespace {
 
-// Regular files only: a pipe would be waited for, a directory has no end.
+// Accepts regular files only: opening a pipe would wait, and a directory has no size.
 Result<std::uint64_t> check_file(const std::filesystem::path& path) {
   const Result<UniqueFd> fd = open_file(path.string(), O_RDONLY | O_NONBLOCK);
   if (!fd) return std::unexpected(fd.error());
@@ -39,7 +39,7 @@ Result<gguf_context_ptr> read_header(const std::filesystem::path& path) {
   gguf_context_ptr header;
   try {
     header.reset(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
-  } catch (const std::exception&) {  // sizes that no memory holds
+  } catch (const std::exception&) {  // sizes that do not fit into memory
     header = nullptr;
   }
   if (!header) {
@@ -83,7 +83,7 @@ std::size_t integer_size(gguf_type type) {
   }
 }
 
-// Bytes of a tensor, or nothing where they are no number: gguf's own sizes may have wrapped around.
+// Bytes of a tensor; nullopt if they overflow: gguf's own sizes may have wrapped around.
 std::optional<std::uint64_t> tensor_bytes(const GgufTensor& tensor) {
   const std::int64_t block = ggml_blck_size(tensor.type);
   if (block <= 0 || tensor.ne[0] % block != 0) return std::nullopt;
@@ -97,7 +97,7 @@ std::optional<std::uint64_t> tensor_bytes(const GgufTensor& tensor) {
   return n_bytes;
 }
 
-// The parts behind the first of `n_parts`; libllama takes only files named so.
+// The parts after the first of `n_parts`. libllama accepts only files named like this.
 Result<std::vector<std::filesystem::path>> other_parts(const std::filesystem::path& first,
                                                        int n_parts) {
   std::array<char, PATH_MAX> prefix{};
@@ -111,7 +111,7 @@ Result<std::vector<std::filesystem::path>> other_parts(const std::filesystem::pa
     std::array<char, PATH_MAX> path{};
     llama_split_path(path.data(), path.size(), prefix.data(), part, n_parts);
     std::error_code error;
-    // Before the next name is made: a damaged header may claim 65,535 parts.
+    // Check before the next name is made: a damaged header may claim 65,535 parts.
     if (!std::filesystem::exists(path.data(), error)) {
       return fail(Code::kNotFound, format_text("part {} of {} of the model is missing: {}",
                                                part + 1, n_parts, path.data()));
@@ -207,7 +207,7 @@ std::optional<std::int64_t> GgufModel::integer(std::string_view key) const {
   const std::int64_t id = find_key(key);
   if (id < 0) return std::nullopt;
   const gguf_type type = gguf_get_kv_type(header_.get(), id);
-  if (integer_size(type) == 0) return std::nullopt;  // before gguf is asked: it aborts
+  if (integer_size(type) == 0) return std::nullopt;  // checked first: gguf aborts on other types
   return to_integer(type, gguf_get_val_data(header_.get(), id));
 }
 

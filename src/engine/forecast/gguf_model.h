@@ -1,12 +1,13 @@
-// GgufModel: what the header of a GGUF file says, without loading it; of a model in several files
-// (NAME-00001-of-00003.gguf) what all of them say together.
+// GgufModel: the content of a GGUF file's header, without loading the file. For a model in several
+// files (NAME-00001-of-00003.gguf), the content of all headers together.
 //
-// open() has checked that every tensor lies within its file, so that their sizes can be added up
-// without care. Numbers of the metadata are only what the file claims.
+// open() checks that every tensor lies within its file, so sums of their sizes cannot overflow.
+// Numbers in the metadata are unchecked claims of the file.
 //
-// Threads: immutable. Errors: kNotFound, kPermission, kIo as of the file; kInvalidArgument for what
-//          is no GGUF file or not the first part of a model; kCorrupt for a header that cannot be
-//          read or a file that is shorter than its header says.
+// Threads: immutable.
+// Errors:  kNotFound, kPermission, kIo from the file; kInvalidArgument for a file that is not GGUF
+//          or not the first part of a model; kCorrupt for a header that cannot be read or a file
+//          that is shorter than its header says.
 #pragma once
 
 #include <ggml-cpp.h>
@@ -39,16 +40,16 @@ class GgufModel {
   [[nodiscard]] const std::string& architecture() const { return architecture_; }
   [[nodiscard]] const std::vector<std::filesystem::path>& files() const { return files_; }
   [[nodiscard]] const std::vector<GgufTensor>& tensors() const { return tensors_; }
-  // Null if there is none of this name.
+  // Null if there is none with this name.
   [[nodiscard]] const GgufTensor* find_tensor(std::string_view name) const;
   [[nodiscard]] bool has_tensors(std::string_view prefix) const;
 
-  // Metadata by key: "%s.block_count" is that of the architecture. Nothing where the key is absent
-  // or of another type.
+  // Metadata by key; "%s" stands for the architecture, as in "%s.block_count". nullopt if the key
+  // is absent or of another type.
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key) const;
   [[nodiscard]] std::optional<std::string> text(std::string_view key) const;
-  [[nodiscard]] std::size_t array_size(std::string_view key) const;  // 0: no array
-  // An element of an array of integers; of a single integer, it for every index.
+  [[nodiscard]] std::size_t array_size(std::string_view key) const;  // 0: not an array
+  // An element of an array of integers. A single integer counts for every index.
   [[nodiscard]] std::optional<std::int64_t> integer_at(std::string_view key, std::size_t idx) const;
 
  private:
@@ -59,7 +60,7 @@ class GgufModel {
   gguf_context_ptr header_;  // of the first file
   std::string architecture_;
   std::vector<std::filesystem::path> files_;
-  std::vector<GgufTensor> tensors_;  // by name
+  std::vector<GgufTensor> tensors_;  // sorted by name
 };
 
 }  // namespace slipstream

@@ -14,7 +14,7 @@
 namespace slipstream {
 namespace {
 
-// "--ctx 65536 fits with turbo4, --ctx 49152 with turbo8v4"
+// Returns, for example: "--ctx 65536 fits with turbo4, --ctx 49152 with turbo8v4".
 Result<std::string> advise(const ModelProfile& profile, std::span<const KvScheme> schemes,
                            std::uint64_t available_bytes, const ContextShape& shape) {
   std::string advice;
@@ -28,7 +28,7 @@ Result<std::string> advise(const ModelProfile& profile, std::span<const KvScheme
   return advice.empty() ? "no context fits: use a smaller model" : advice;
 }
 
-// advised: the schemes whose largest contexts a refusal names, best first.
+// advised: schemes whose largest contexts the error message names, best first.
 Result<KvChoice> first_that_fits(const ModelProfile& profile, std::span<const KvScheme> tried,
                                  std::span<const KvScheme> advised, std::uint64_t available_bytes,
                                  const ContextShape& shape) {
@@ -57,7 +57,7 @@ std::vector<KvScheme> candidates(const ModelGeometry& geometry, bool has_plugin,
                                  const KvFindings* findings) {
   if (!has_plugin || !std::ranges::any_of(geometry.attention, can_compress)) return {KvScheme{}};
   const auto bytes = [&](const KvScheme& scheme) {
-    // So long that what is kept in 8 bits beside the codes does not decide.
+    // Long enough that what is kept in 8 bits beside the codes does not decide.
     return cache_bytes(geometry, scheme, {.n_ctx = 32768});
   };
   std::vector<KvScheme> schemes;
@@ -71,6 +71,8 @@ std::vector<KvScheme> candidates(const ModelGeometry& geometry, bool has_plugin,
     SLIP_CHECK(scheme.has_value(), "a scheme of ours has no such name");
     add_if_smaller(*scheme);
   }
+  // Where all of them break the model, nothing is left but what is exact.
+  if (schemes.empty()) schemes.emplace_back();
   return schemes;
 }
 
@@ -81,8 +83,8 @@ std::uint64_t needed_bytes(const MemoryForecast& forecast) {
 Result<std::int64_t> largest_context(const ModelProfile& profile, const KvScheme& scheme,
                                      std::uint64_t available_bytes, const ContextShape& shape) {
   const std::int64_t wanted = std::max(shape.n_ctx, profile.geometry.n_ctx_train);
-  std::int64_t fits = 0;                                                   // steps
-  std::int64_t too_many = (wanted + kContextStep - 1) / kContextStep + 1;  // not asked for
+  std::int64_t fits = 0;                                                   // in steps
+  std::int64_t too_many = (wanted + kContextStep - 1) / kContextStep + 1;  // one more than wanted
   while (too_many - fits > 1) {
     const std::int64_t middle = (fits + too_many) / 2;
     ContextShape tried = shape;

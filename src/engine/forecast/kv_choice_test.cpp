@@ -93,6 +93,12 @@ TEST(KvChoice, WhatCalibrationFoundBrokenIsNotTakenToSaveMemory) {
   EXPECT_THAT(choice.error().message, testing::Not(HasSubstr("turbo3")));
 }
 
+TEST(KvChoice, WhereAllSchemesAreBrokenTheCacheStaysExact) {
+  KvFindings findings = measured({});
+  findings.broken = {"turbo8v4", "turbo4", "turbo3"};
+  EXPECT_EQ(choose(llama(), 64 * kGiB, {}, true, &findings)->scheme.name(), "f16");
+}
+
 TEST(KvChoice, WithoutThePluginFindingsDoNotCount) {
   const KvFindings findings = measured({"turbo4"});
   EXPECT_EQ(choose(llama(), 64 * kGiB, {}, false, &findings)->scheme.name(), "f16");

@@ -6,7 +6,7 @@
 namespace slipstream {
 namespace {
 
-// Far beyond what any machine holds; keeps products within 64 bits.
+// Far more than any machine holds; keeps products within 64 bits.
 constexpr std::int64_t kContextMax = 1 << 28;
 constexpr std::int64_t kBatchMax = 1 << 20;
 constexpr std::int64_t kCountMax = 1 << 12;  // sequences, threads

@@ -1,15 +1,15 @@
-// The memory that a model will take, before it is loaded.
+// Forecasts how much this process's resident set (VmRSS) grows from before a model is loaded until
+// its context has been filled once in batches of n_ubatch: libllama 0.7.0, weights on the CPU, KV
+// in stock types or our plugin. It is within 5 % of what is measured
+// (tests/contract/memory_forecast_test.cpp).
 //
-// Forecast is the growth of this process's resident set (VmRSS) from before loading until the
-// context has been filled once with batches of n_ubatch: libllama 0.7.0, weights on the CPU, KV in
-// stock types or our plugin. resident() is with mmap, as top shows it. total() is what must stay,
-// and all there is without mmap: the mapped originals of copied weights (weight_bytes.h) are idle
-// and the kernel takes them when it wants memory. Not counted: the server's buffers, prompts kept
-// elsewhere. Within 5 % of what is measured (tests/contract/memory_forecast_test.cpp).
+// resident() is with mmap, as top shows it. total() is what must stay, and all there is without
+// mmap: the mapped originals of copied weights (weight_bytes.h) are idle, and the kernel can
+// reclaim them. Not counted: the server's buffers, prompts kept elsewhere.
 //
-// Threads: thread-safe once ggml's backends are loaded. Errors: as of gguf_model.h and
-//          model_geometry.h; kUnsupported before ggml_backend_load_all(), and for a cache type that
-//          libllama refuses; kInvalidArgument for shapes that no context has.
+// Threads: thread-safe once ggml's backends are loaded.
+// Errors:  as in gguf_model.h and model_geometry.h; kUnsupported before ggml_backend_load_all()
+//          and for a cache type that libllama refuses; kInvalidArgument for an impossible shape.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@
 
 namespace slipstream {
 
-inline constexpr std::int64_t kContextStep = 256;  // libllama rounds a context up to it
+inline constexpr std::int64_t kContextStep = 256;  // libllama rounds contexts up to multiples of it
 
 struct MemoryForecast {
   std::string scheme;
-  std::int64_t n_ctx = 0;  // as libllama rounds it
+  std::int64_t n_ctx = 0;  // as rounded by libllama
   std::uint64_t weights_bytes = 0;
-  std::uint64_t kv_bytes = 0;       // and the states of recurrent layers
+  std::uint64_t kv_bytes = 0;       // including the states of recurrent layers
   std::uint64_t compute_bytes = 0;  // results of a batch
-  std::uint64_t other_bytes = 0;    // vocabulary, notes about cells, graphs, scratch of threads
+  std::uint64_t other_bytes = 0;    // vocabulary, bookkeeping of cells, graphs, threads' scratch
   std::uint64_t idle_bytes = 0;     // not part of total()
 
   [[nodiscard]] std::uint64_t total() const {
@@ -40,7 +40,7 @@ struct MemoryForecast {
   [[nodiscard]] std::uint64_t resident() const { return total() + idle_bytes; }
 };
 
-// What a file says, read once for many forecasts.
+// What a file says; read once for many forecasts.
 struct ModelProfile {
   ModelGeometry geometry;
   WeightBytes weights;
@@ -53,7 +53,7 @@ struct ModelProfile {
 [[nodiscard]] Result<MemoryForecast> forecast(const std::filesystem::path& path,
                                               const KvScheme& scheme, const ContextShape& shape);
 
-// A small table for people, one line for each part.
+// A small table for people, one line per part.
 [[nodiscard]] std::string describe(const MemoryForecast& forecast);
 
 }  // namespace slipstream

@@ -31,8 +31,7 @@ TEST_F(Forecast, OfTheNeedleModel) {
   const Result<MemoryForecast> turbo =
       forecast(NEEDLE_MODEL, *parse_kv_scheme("turbo4"), {.n_ctx = 4096});
   ASSERT_TRUE(turbo) << turbo.error().message;
-  // 256 cells of 4 layers in 8 bits beside their codes, with a scale of 16 bits for each of 2
-  // heads.
+  // 256 cells of 4 layers in 8 bits beside their codes, and a 16-bit scale for each of 2 heads.
   constexpr std::uint64_t kPrecise = 256UL * 4 * 2 * (256 + 2 * 2);
   EXPECT_EQ(turbo->kv_bytes, 33 * kOneMiB / 8 + kPrecise);
   EXPECT_EQ(turbo->scheme, "turbo4");

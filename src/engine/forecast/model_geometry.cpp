@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 14> kWithoutCache = {"bert",
                                                             "llada",
                                                             "llada-moe",
                                                             "rnd1"};
-// Caches for sparse attention beside that of keys and values, or in place of it.
+// These have caches for sparse attention beside or instead of keys and values.
 constexpr std::array<std::string_view, 7> kOtherCaches = {
     "deepseek32", "deepseek4", "glm-dsa", "minimax-m3", "dots3note", "dflash", "gemma4-assistant"};
 
@@ -35,7 +35,7 @@ class Reader {
   Result<ModelGeometry> read();
 
  private:
-  // A number of the metadata, 0 where it is absent. What cannot be is remembered as the error.
+  // A number from the metadata; 0 if it is absent. An impossible one is kept as the error.
   std::int64_t number(std::string_view key) { return bounded(key, model_.integer(key)); }
   std::int64_t number_at(std::string_view key, std::int64_t layer) {
     return bounded(key, model_.integer_at(key, static_cast<std::size_t>(layer)));
@@ -49,7 +49,7 @@ class Reader {
   const GgufTensor* tensor(std::int64_t layer, std::string_view name) const {
     return model_.find_tensor(format_text("blk.{}.{}.weight", layer, name));
   }
-  // How many rows (outputs) a matrix of the layer has; 0 where there is none.
+  // The number of rows (outputs) of a matrix of the layer; 0 if there is none.
   std::int64_t rows(std::int64_t layer, std::string_view name) {
     const GgufTensor* found = tensor(layer, name);
     return found == nullptr ? 0 : bounded(found->name, found->ne[1]);
@@ -86,18 +86,18 @@ std::optional<AttentionLayer> Reader::read_attention(std::int64_t layer) {
 
   const std::int64_t key_rows = rows(layer, "attn_k");
   const bool is_latent = tensor(layer, "attn_kv_a_mqa") != nullptr;
-  // Linear attention has a fused matrix too, and its state instead of a cache.
+  // Linear attention also has a fused matrix, but a state instead of a cache.
   const bool is_fused = tensor(layer, "attn_qkv") != nullptr && !is_recurrent(layer);
   if (key_rows == 0 && !is_latent && !is_fused) return std::nullopt;
   attention.key_channels = key_rows != 0 ? key_rows : attention.n_kv_heads * key_length;
   attention.value_channels = rows(layer, "attn_v");
   if (attention.value_channels == 0) {
-    // Where values are made of the keys' matrix they are as wide as these.
+    // Values computed with the keys' matrix are as wide as keys.
     attention.value_channels = key_rows != 0 && key_length == value_length
                                    ? key_rows
                                    : attention.n_kv_heads * value_length;
   }
-  // Newer files of latent attention cache the latent alone (libllama: hparams.is_mla()).
+  // Newer files with latent attention cache only the latent (libllama: hparams.is_mla()).
   if (is_latent && number("%s.attention.key_length_mla") != 0 &&
       number("%s.attention.value_length_mla") != 0) {
     attention.value_channels = 0;
@@ -128,7 +128,7 @@ void Reader::read_feed_forward(ModelGeometry& geometry, std::int64_t layer) {
       std::max(geometry.experts_out, columns("ffn_down_exps") * geometry.n_experts_used);
 }
 
-// As libllama's hparams.n_embd_r() and n_embd_s().
+// Like libllama's hparams.n_embd_r() and n_embd_s().
 void Reader::read_state(ModelGeometry& geometry) {
   const std::int64_t n_heads = number_at("%s.attention.head_count", 0);
   const std::int64_t conv = number("%s.ssm.conv_kernel");
@@ -179,7 +179,7 @@ Result<ModelGeometry> Reader::read() {
   geometry.n_experts = number("%s.expert_count");
   geometry.n_experts_used = number("%s.expert_used_count");
   geometry.n_tensors = static_cast<std::int64_t>(model_.tensors().size());
-  // No dimension of a tensor: some models claim ten million tokens.
+  // Not bounded like tensor dimensions: some models claim ten million tokens.
   geometry.n_ctx_train =
       std::clamp<std::int64_t>(model_.integer("%s.context_length").value_or(0), 0, INT32_MAX);
   if (geometry.n_layers > kLayersMax || geometry.n_experts_used > kLayersMax) {
@@ -188,9 +188,9 @@ Result<ModelGeometry> Reader::read() {
   }
   read_vocabulary(geometry);
 
-  // The last layers of some models use the caches of earlier ones.
+  // The last layers of some models use the caches of earlier layers.
   std::int64_t n_own_caches = geometry.n_layers - number("%s.attention.shared_kv_layers");
-  if (geometry.architecture == "gemma3n") n_own_caches = 20;  // as libllama has it
+  if (geometry.architecture == "gemma3n") n_own_caches = 20;  // as in libllama
   for (std::int64_t layer = 0; layer < geometry.n_layers; ++layer) {
     if (is_recurrent(layer)) ++geometry.n_recurrent_layers;
     read_feed_forward(geometry, layer);
@@ -198,7 +198,7 @@ Result<ModelGeometry> Reader::read() {
     if (attention && layer < n_own_caches) geometry.attention.push_back(*attention);
   }
   if (geometry.n_recurrent_layers > 0) read_state(geometry);
-  // llama4 and gemma2 have windows whatever their files say; phi3's are not used by libllama.
+  // llama4 and gemma2 have windows whatever their files say. libllama does not use those of phi3.
   geometry.has_window = geometry.architecture == "llama4" || geometry.architecture == "gemma2" ||
                         (geometry.architecture != "phi3" &&
                          model_.integer("%s.attention.sliding_window").value_or(0) > 0);

@@ -43,7 +43,7 @@ TEST(ModelGeometry, TensorsTellOfLayersThatDiffer) {
   maker.set("gemma4.block_count", 4).set("gemma4.attention.shared_kv_layers", 1);
   maker.set("gemma4.attention.head_count_kv", std::vector{2, 4, 0, 2});
   maker.set("gemma4.attention.sliding_window", 512);
-  maker.matrix("blk.1.attn_k.weight", 64, 4 * 16);  // values are made of the same matrix
+  maker.matrix("blk.1.attn_k.weight", 64, 4 * 16);  // values are computed with the same matrix
   maker.matrix("blk.2.attn_k.weight", 64, 64);      // no KV heads: no cache
   maker.matrix("blk.3.attn_k.weight", 64, 64);      // uses the cache of another layer
   const ModelGeometry model = read(maker);

@@ -1,4 +1,4 @@
-// For tests: small GGUF files made by hand, with a folder that goes when the test ends.
+// For tests: makes small GGUF files, in a folder that is deleted when the test ends.
 //
 //   GgufMaker maker("llama");
 //   maker.set("llama.block_count", 2).matrix("blk.0.attn_k.weight", 64, 32);
@@ -64,7 +64,7 @@ class GgufMaker {
     contexts_.push_back(std::move(context));
     return *this;
   }
-  // Embeddings, and layers with attention and a feed-forward part.
+  // Adds embeddings, and layers with attention and a feed-forward block.
   GgufMaker& decoder(const std::string& architecture, std::int64_t n_layers, std::int64_t n_embd,
                      std::int64_t n_heads, std::int64_t n_kv_heads, std::int64_t head_dim) {
     set(architecture + ".block_count", n_layers).set(architecture + ".embedding_length", n_embd);

@@ -13,9 +13,9 @@
 namespace slipstream {
 namespace {
 
-constexpr std::int64_t kAskedTokens = 512;  // libllama asks with as many
+constexpr std::int64_t kAskedTokens = 512;  // as many as libllama asks with
 
-// Buffer types that the CPU backend has beside its plain one.
+// Buffer types of the CPU backend besides its plain one.
 std::vector<ggml_backend_buffer_type_t> extra_buffer_types(ggml_backend_dev_t cpu) {
   std::vector<ggml_backend_buffer_type_t> types;
   const auto get =
@@ -31,7 +31,7 @@ std::vector<ggml_backend_buffer_type_t> extra_buffer_types(ggml_backend_dev_t cp
 
 enum class Use { kLookup, kProduct, kExpertProduct };
 
-// What libllama computes with a tensor, as far as a copy may be made for it.
+// What libllama computes with a tensor, as far as it decides about a copy.
 Use use_of(const GgufTensor& tensor) {
   const std::string_view name = tensor.name;
   const bool is_matrix = tensor.ne[1] > 1 && tensor.ne[3] == 1 && name.ends_with(".weight");
@@ -44,7 +44,7 @@ Use use_of(const GgufTensor& tensor) {
   return name.ends_with("_exps.weight") ? Use::kExpertProduct : Use::kProduct;
 }
 
-// Bytes of the copy in a buffer of this type; nothing if the backend makes none.
+// Bytes of the copy in a buffer of this type; nullopt if the backend makes none.
 std::optional<std::uint64_t> copy_bytes(const GgufTensor& tensor, Use use,
                                         std::int64_t n_experts_used, ggml_backend_dev_t cpu,
                                         ggml_backend_buffer_type_t type) {
@@ -70,7 +70,7 @@ std::optional<std::uint64_t> copy_bytes(const GgufTensor& tensor, Use use,
   return ggml_backend_buft_get_alloc_size(type, weight);
 }
 
-// What of a file is used where it is mapped.
+// The part of a file that is used where it is mapped.
 struct Extent {
   std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t end = 0;
@@ -114,8 +114,8 @@ Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_
       extents.at(tensor.file_idx).add(tensor);
     }
   }
-  // Without an output matrix of its own the model takes the embeddings, which are used as a table
-  // too: a copy is then one more.
+  // Without an output matrix, the model uses the embeddings, which also serve as a table: a copy
+  // then comes in addition.
   const GgufTensor* embeddings = model.find_tensor("token_embd.weight");
   if (embeddings != nullptr && model.find_tensor("output.weight") == nullptr) {
     bytes.copied += find_copy(*embeddings, Use::kProduct).value_or(0);

@@ -35,7 +35,7 @@ TEST_F(Weights, InF32AreUsedWhereTheyAreMapped) {
   EXPECT_EQ(bytes.idle, 0U);
 }
 
-// Whether there is a better layout for them depends on the machine; none is smaller.
+// Whether there is a better layout for them depends on the machine; no layout is smaller.
 TEST_F(Weights, ThatAreCopiedLeaveTheirOriginalsIdle) {
   GgufMaker maker("llama");
   maker.matrix("a_norm.weight", 256, 1).matrix("blk.0.ffn_up.weight", 256, 256, 1, GGML_TYPE_Q8_0);

@@ -1,6 +1,6 @@
-// What streaming the experts of all loaded models took so far, as the plugin counts it, by layer.
+// What streaming the experts of all loaded models has cost so far, by layer. The plugin counts it.
 //
-// Threads: thread-safe. Errors: none; nothing where nothing is streamed.
+// Threads: thread-safe. Errors: none; empty if nothing is streamed.
 #pragma once
 
 #include <vector>

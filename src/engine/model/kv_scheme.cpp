@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-// What libllama takes as type of a cache.
+// The types that libllama accepts for a cache.
 constexpr std::array kStockTypes = {
     GGML_TYPE_F16,  GGML_TYPE_Q8_0, GGML_TYPE_Q4_0,   GGML_TYPE_Q5_1, GGML_TYPE_Q5_0,
     GGML_TYPE_Q4_1, GGML_TYPE_BF16, GGML_TYPE_IQ4_NL, GGML_TYPE_F32,

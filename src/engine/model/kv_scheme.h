@@ -1,11 +1,11 @@
-// KvScheme: how keys and values are kept, by the name a user gives (--kv).
+// KvScheme: how keys and values are stored, by the name that a user gives (--kv).
 //
 //   f16, q8_0, q4_0, ...            types of stock ggml; q8_0/q4_0: keys and values differ
-//   turbo8v4, turbo8, turbo4, ...   our plugin's: 8-bit keys and 4-bit values, and so on
+//   turbo8v4, turbo8, turbo4, ...   types of our plugin: 8-bit keys and 4-bit values, and so on
 //   turbo<K>v<V>                    any widths of 0 (f16), 2, 3, 4 and 8 bits
-//   turbo4,0-1=turbo8               the first two layers otherwise
+//   turbo4,0-1=turbo8               another scheme for the first two layers
 //
-// Threads: immutable. Errors: parse_kv_scheme gives kInvalidArgument with the list of names.
+// Threads: immutable. Errors: parse_kv_scheme() gives kInvalidArgument with the list of names.
 #pragma once
 
 #include <ggml.h>
@@ -25,15 +25,15 @@ class KvScheme {
   KvScheme() = default;  // f16
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  // Whether it takes our plugin.
+  // Whether it needs our plugin.
   [[nodiscard]] bool is_turbo() const { return turbo_.has_value(); }
-  // The types of libllama's cache; f16 under the plugin, which compresses only that.
+  // The types of libllama's cache. With the plugin they are f16, the only type it compresses.
   [[nodiscard]] ggml_type key_type() const { return key_type_; }
   [[nodiscard]] ggml_type value_type() const { return value_type_; }
   [[nodiscard]] turbo::Bits bits_of_layer(int layer) const {
     return turbo_ ? turbo_->bits_of_layer(layer) : turbo::Bits{};
   }
-  // Of keys and values together, with their scales, where a layer is as most are.
+  // Mean of keys and values, including their scales, in layers without a scheme of their own.
   [[nodiscard]] double bits_per_element(int head_dim = 128) const;
 
  private:
@@ -47,7 +47,7 @@ class KvScheme {
 
 [[nodiscard]] Result<KvScheme> parse_kv_scheme(std::string_view name);
 
-// The plain names, best known first: for help texts and completions.
+// The plain names, best known first, for help texts and completions.
 [[nodiscard]] std::vector<std::string_view> kv_scheme_names();
 
 }  // namespace slipstream

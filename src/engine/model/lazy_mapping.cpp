@@ -18,7 +18,7 @@ LazyMapping::~LazyMapping() { --n_alive; }
 
 }  // namespace slipstream
 
-// Sanitizers have an mmap of their own, which must stay; the model is then read at once.
+// Sanitizers replace mmap themselves, which must stay; the model is then read at once.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 extern "C" void* mmap(void* address, size_t n_bytes, int protection, int flags, int fd,
                       off_t offset) noexcept {

@@ -1,11 +1,11 @@
-// LazyMapping: while one lives, files that this thread maps are not read at once.
+// LazyMapping: while an object lives, files that this thread maps are not read ahead.
 //
 // libllama maps a model with MAP_POPULATE: the kernel reads the whole file before mmap returns.
-// That is right for a model that fits into memory. With experts that stay in the file it would read
-// all of them once for nothing, and throw out of memory what was there. libllama has no parameter
-// for it, so mmap itself is ours: the system call, without that flag where one of these lives.
+// That is right for a model that fits into memory. If experts stay in the file, it would read all
+// of them once for nothing and push other data out of memory. libllama has no parameter for this,
+// so we replace mmap: it makes the system call, without that flag while a LazyMapping lives.
 //
-// Threads: each has its own. Errors: none.
+// Threads: each thread has its own. Errors: none.
 #pragma once
 
 namespace slipstream {

@@ -13,7 +13,7 @@ namespace {
 
 thread_local std::string last_complaint;
 
-// A callback from C: nothing may escape it.
+// Called from C: no exception may escape.
 void take_line(ggml_log_level level, const char* text, void* /*user_data*/) noexcept {
   try {
     std::string_view line = text == nullptr ? "" : text;

@@ -23,7 +23,7 @@
 namespace slipstream {
 namespace {
 
-// Of the plugin; where the cache has a stock type the device has nothing to compress.
+// The plugin's scheme. If the cache has a stock type, the device has nothing to compress.
 std::string turbo_scheme(const KvScheme& scheme) {
   return scheme.is_turbo() ? scheme.name() : "f16";
 }
@@ -39,10 +39,10 @@ bool report_progress(float progress, void* user_data) noexcept {
 llama_context_params context_params(const ModelOptions& options, const KvScheme& scheme) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<std::uint32_t>(options.n_cells);
-  // One batch is one graph: a step is over when its batch is.
+  // One batch is one graph: a step ends with its batch.
   params.n_batch = params.n_ubatch = static_cast<std::uint32_t>(options.n_step_tokens_max);
   params.n_seq_max = static_cast<std::uint32_t>(options.n_sequences_max);
-  // libllama aborts below the number of sequences.
+  // libllama aborts if this is less than the number of sequences.
   params.n_outputs_max =
       static_cast<std::uint32_t>(std::max(options.n_outputs_max, options.n_sequences_max));
   params.n_threads = params.n_threads_batch = threads_to_use(options.n_threads);
@@ -51,7 +51,7 @@ llama_context_params context_params(const ModelOptions& options, const KvScheme&
   params.type_k = scheme.key_type();
   params.type_v = scheme.value_type();
   params.kv_unified = options.shares_cells;
-  params.swa_full = true;  // a prefix can be taken over at any length
+  params.swa_full = true;  // so that a prefix can be taken over at any length
   params.no_perf = true;
   return params;
 }
@@ -71,7 +71,7 @@ Result<llama_context_ptr> make_context(llama_model* model, const ModelOptions& o
 
 int threads_to_use(int n_asked) {
   if (n_asked > 0) return n_asked;
-  // More threads than the group may run at a time are stopped in the middle of every step.
+  // The kernel would pause threads within every step if there were more than the group may run.
   const int n_cores = static_cast<int>(std::thread::hardware_concurrency());
   return std::max(1, std::min(n_cores, cgroup_cpus().value_or(n_cores)));
 }
@@ -96,7 +96,7 @@ Result<Model> Model::load(const ModelOptions& options) {
   }
 
   llama_model_params params = llama_model_default_params();
-  std::array<ggml_backend_dev_t, 2> devices = {};  // ends with null
+  std::array<ggml_backend_dev_t, 2> devices = {};  // terminated by null
   const bool streams = !options.experts.empty();
   std::optional<TurboDevice> turbo;
   if (scheme->is_turbo() || streams) {

@@ -16,13 +16,13 @@
 namespace slipstream {
 namespace {
 
-// To be raised whenever the same model and scheme give other states.
+// Raise it whenever the same model and scheme give different states.
 constexpr std::string_view kStateVersion = "slipstream state 1";
 constexpr std::uint64_t kSampleBytes = 4096;
 
 using Hash = boost::hash2::sha2_256;
 
-// With its length, so that two texts never read like two others.
+// Adds the length too, so that two texts never hash like two others.
 void add(Hash& hash, std::string_view text) {
   const std::uint64_t n = text.size();
   hash.update(&n, sizeof(n));
@@ -54,7 +54,9 @@ Result<void> add_file(Hash& hash, const GgufModel& model, std::size_t file_idx) 
   const std::filesystem::path& path = model.files()[file_idx];
   const Result<UniqueFd> fd = open_file(path.string(), O_RDONLY);
   if (!fd) return std::unexpected(fd.error());
-  std::uint64_t header_bytes = std::filesystem::file_size(path);
+  std::error_code unknown;
+  std::uint64_t header_bytes = std::filesystem::file_size(path, unknown);
+  if (unknown) return fail(Code::kIo, format_text("{}: {}", path.string(), unknown.message()));
   for (const GgufTensor& tensor : model.tensors()) {
     if (tensor.file_idx == file_idx) header_bytes = std::min(header_bytes, tensor.file_offset);
   }
@@ -90,7 +92,7 @@ Result<Fingerprint> fingerprint_of(const std::filesystem::path& path, std::strin
   add(hash, ggml_version());
   add(hash, llama_version());
   add(hash, kv);
-  // One that is not there, or cannot be read, has no influence either.
+  // A profile that is missing or cannot be read has no effect on states either.
   std::error_code missing;
   const std::uintmax_t n_bytes = std::filesystem::file_size(key_profile, missing);
   if (const auto fd = open_file(key_profile.string(), O_RDONLY); fd && !missing) {

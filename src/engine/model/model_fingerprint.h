@@ -1,11 +1,11 @@
-// What a saved state is valid for: this model, in this KV scheme, with what was fitted to its keys,
-// computed by these versions. And the model alone, whoever computes it.
+// What a saved state is valid for: this model, in this KV scheme, with this key profile, computed
+// by these versions (fingerprint_of). And the model alone (fingerprint_of_model).
 //
-// A model is told from another by its whole header (hyperparameters, vocabulary, names and places
-// of tensors) and by the first, middle and last 4 KB of every tensor: a second for the largest
-// model, where all of its bytes would take minutes.
+// A model is identified by its whole header (hyperparameters, vocabulary, names and offsets of
+// tensors) and by the first, middle and last 4 KB of every tensor. This takes a second for the
+// largest model; all of its bytes would take minutes.
 //
-// Threads: thread-safe. Errors: as of gguf_model.h and of the file.
+// Threads: thread-safe. Errors: as in gguf_model.h, and those of reading the file.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace slipstream {
                                                  const std::filesystem::path& key_profile = {});
 [[nodiscard]] Result<Fingerprint> fingerprint_of_model(const std::filesystem::path& model);
 
-// 64 lower-case digits.
+// 64 lower-case hexadecimal digits.
 [[nodiscard]] std::string to_hex(const Fingerprint& fingerprint);
 
 }  // namespace slipstream

@@ -20,7 +20,7 @@ TEST(ModelFingerprint, IsThatOfTheSameFileAndScheme) {
   std::vector<char> bytes = file_bytes(NEEDLE_MODEL);
   write_file_bytes(copy, bytes);
   EXPECT_EQ(*fingerprint, *fingerprint_of(copy, "turbo4")) << "its name and place do not matter";
-  bytes.back() ^= 1;  // of the last tensor
+  bytes.back() ^= 1;  // in the last tensor
   write_file_bytes(copy, bytes);
   EXPECT_NE(*fingerprint, *fingerprint_of(copy, "turbo4"));
 }

@@ -1,12 +1,12 @@
-// on_own_thread(): runs something on a thread that ends with it, and waits.
+// on_own_thread(): runs a function on a new thread and waits for it.
 //
-// For ggml's work beside the engine's. Packaged ggml computes with OpenMP, whose GNU runtime keeps
-// a team of threads for every thread that ever computed. As soon as all teams together have more
-// threads than the machine has cores, its barriers no longer spin: each of the hundreds in a token
-// sleeps instead. A model loaded on another thread than the engine's cost an eighth of the speed
-// that way (90,000 sleeps in 128 steps instead of 15). A team ends with its thread.
+// For work of ggml beside the engine's. Packaged ggml computes with OpenMP, whose GNU runtime keeps
+// a team of threads for every thread that ever computed. Once all teams together have more threads
+// than the machine has cores, its barriers no longer spin: each of the hundreds per token sleeps
+// instead. A model loaded on another thread than the engine's lost an eighth of its speed that way
+// (90,000 sleeps in 128 steps instead of 15). A team ends with its thread.
 //
-// Threads: thread-safe. Errors: what is thrown there is thrown here.
+// Threads: thread-safe. Errors: an exception of the function is rethrown here.
 #pragma once
 
 #include <exception>

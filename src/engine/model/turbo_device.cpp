@@ -10,7 +10,7 @@
 namespace slipstream {
 namespace {
 
-// ggml keeps what it has loaded; its list of backends has no lock.
+// ggml keeps what it has loaded. Its list of backends has no lock.
 Result<void> load_plugin(const std::filesystem::path& plugin) {
   static std::mutex mutex;
   static bool is_loaded = false;

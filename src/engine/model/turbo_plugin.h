@@ -1,7 +1,6 @@
-// The functions of our plugin (contract/plugin.h), found in ggml's registry.
+// Finds the functions of our plugin (contract/plugin.h) in ggml's registry.
 //
-// Threads: thread-safe. Errors: null where the plugin is not loaded, or is one that lacks the
-// function.
+// Threads: thread-safe. Errors: null if the plugin is not loaded or lacks the function.
 #pragma once
 
 #include <ggml-backend.h>
@@ -14,7 +13,7 @@ template <class Entry>
 [[nodiscard]] typename Entry::Function* find_turbo_function() {
   ggml_backend_reg_t plugin = ggml_backend_reg_by_name(turbo::kPluginName);
   if (plugin == nullptr) return nullptr;
-  // get_proc_address gives a void*; it is a function.
+  // get_proc_address returns a void* that points to a function.
   return reinterpret_cast<typename Entry::Function*>(
       ggml_backend_reg_get_proc_address(plugin, Entry::kName));
 }

@@ -40,8 +40,8 @@ Result<void> CellMemory::restore(Salt salt, std::span<const Token> tokens,
   return placed;
 }
 
-// Into a sequence of its own, because libllama empties the one it restores into; the path then
-// shares the cells that it lacks.
+// Restores into a separate sequence, because libllama empties the sequence it restores into. The
+// path then shares the cells that it lacks.
 Result<void> CellMemory::place(Lease& lease, std::span<const Token> tokens, int n_held,
                                const StateSlice& slice) {
   const int n_missing = slice.end - slice.first - n_free_cells_();

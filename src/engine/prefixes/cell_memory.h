@@ -1,8 +1,8 @@
-// CellMemory: prefixes in the cells of the KV cache (prefix_memory.h), as the prefix cache knows
-// them: sequences share their cells. Takes two sequence ids of its own, which hold cells only
+// CellMemory: keeps prefixes in cells of the KV cache (prefix_memory.h), organised by the prefix
+// cache: sequences share their cells. It has two sequence ids of its own, which hold cells only
 // during a call.
 //
-// Threads: owned by the engine's thread. Errors: as of prefix_memory.h.
+// Threads: owned by the engine's thread. Errors: as in prefix_memory.h.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class CellMemory final : public PrefixStrategy {
  public:
   static constexpr int kSeqs = 2;
 
-  // n_free_cells: how many cells nobody holds at the moment.
+  // n_free_cells: returns how many cells no sequence holds.
   CellMemory(Model& model, Cells& cells, PrefixCache& prefixes, SeqId first_seq,
              std::function<int()> n_free_cells, OnKept on_kept);
 

@@ -49,7 +49,7 @@ void CellReserve::refill(std::span<const SeqId> generating, SeqId donor) {
     cells_.remove(scratch_seq_, 0, kEndOfSequence);
     if (state) filler_ = std::move(*state);
   }
-  // It fails where no kCells cells in a row are free.
+  // restore() fails unless kCells contiguous cells are free.
   if (filler_.empty() || !packed_.restore(model_.context(), seq_, filler_)) return;
   n_held_ = kCells;
   const int block_cells = kCells / static_cast<int>(generating.size());

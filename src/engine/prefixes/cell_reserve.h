@@ -1,13 +1,12 @@
-// CellReserve: keeps the cells of sequences that generate apart, from each other and from those of
-// a prompt that is computed beside them.
+// CellReserve: keeps the cells of generating sequences apart from each other and from those of a
+// prompt that is computed beside them.
 //
-// libllama gives out cells in the order of a batch's tokens. Four sequences that generate would lie
-// cell by cell between each other, and between them pieces of a prompt, until every chunk of the
-// cache holds something of everybody, and attention, which skips chunks that a row sees nothing of,
-// could skip none: each would pay for all. So a run of cells is held back here, under a sequence of
-// its own, with a block of it for each sequence that generates, and each step gets one cell of each
-// block back: libllama takes the free cells in order, and the batch's tokens are in the order of
-// the blocks. Where that fails nothing is wrong, only slower.
+// libllama assigns cells in the order of a batch's tokens. The cells of generating sequences and of
+// prompts would interleave until every chunk of the cache held cells of all of them. Attention
+// skips chunks that a row cannot see; then it could skip none, and each sequence would pay for all.
+// So the reserve holds a run of cells under a sequence of its own, with one block per generating
+// sequence. Before each step it frees one cell of each block. libllama takes free cells in order,
+// and the batch's tokens are in the order of the blocks. If this fails, only speed is lost.
 //
 // Threads: owned by the engine's thread. Errors: none.
 #pragma once
@@ -26,11 +25,12 @@ class CellReserve {
  public:
   static constexpr int kCells = 256;
 
-  // seq: its own. scratch_seq: holds cells only during a call.
+  // seq: the reserve's own sequence. scratch_seq: holds cells only during a call.
   CellReserve(Model& model, Cells& cells, SeqId seq, SeqId scratch_seq);
 
-  // Before a step in which these generate a token each, in this order and before any prompt, and
-  // which may take a reserve of n_cells_free. donor: one that has computed at least kCells tokens.
+  // Call before a step in which `generating` compute one token each, in this order and before any
+  // prompt. n_cells_free: cells that a new reserve may take. donor: a sequence with at least kCells
+  // computed tokens.
   void make_way(std::span<const SeqId> generating, int n_cells_free, SeqId donor);
   void drop();
   [[nodiscard]] int n_cells() const { return n_held_; }
@@ -38,11 +38,11 @@ class CellReserve {
  private:
   struct Block {
     SeqId owner;
-    int next;  // position of its first cell that is still held
+    int next;  // position of the first cell still held
     int end;
   };
 
-  // A block with a cell left for each, in their order; empty where one has none.
+  // For each sequence, in order, a block with a cell left. Empty if one of them has none.
   [[nodiscard]] std::vector<Block*> blocks_of(std::span<const SeqId> generating);
   void refill(std::span<const SeqId> generating, SeqId donor);
 
@@ -51,7 +51,7 @@ class CellReserve {
   const SeqId seq_;
   const SeqId scratch_seq_;
   const PackedState packed_;
-  std::vector<std::byte> filler_;  // a state of kCells: something has to be in them
+  std::vector<std::byte> filler_;  // a state of kCells cells: they must hold something
   std::vector<Block> blocks_;
   int n_held_ = 0;
 };

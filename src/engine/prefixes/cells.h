@@ -1,7 +1,7 @@
 // Cells: which sequences hold which cells of the KV cache, without libllama's header. The cache is
-// unified: a cell may belong to several sequences, and is free again when the last one lets it go.
+// unified: a cell may belong to several sequences and becomes free when the last one releases it.
 //
-// Threads: owned by the engine thread. Errors: none; these only change who holds what.
+// Threads: owned by the engine thread. Errors: none; calls only change which sequence holds what.
 #pragma once
 
 #include <limits>
@@ -19,13 +19,13 @@ class Cells {
   Cells& operator=(const Cells&) = delete;
   virtual ~Cells() = default;
 
-  // `to` holds from's cells of positions [first, end) as well. All of them exist, and `to` has none
-  // of these positions: libllama would count them twice (llama_memory_seq_cp).
+  // `to` also holds the cells of `from` at positions [first, end). All of them must exist, and `to`
+  // must have none of these positions: libllama would count them twice (llama_memory_seq_cp).
   virtual void copy(SeqId from, SeqId to, int first, int end) = 0;
 
-  // The sequence lets go of its cells of positions [first, end), those that it has
-  // (llama_memory_seq_rm).
-  virtual void remove(SeqId seq, int first, int end) = 0;
+  // `seq` releases the cells it has at positions [first, end) (llama_memory_seq_rm). Returns false if
+  // it cannot: a recurrent state that has advanced does not go back.
+  virtual bool remove(SeqId seq, int first, int end) = 0;
 };
 
 }  // namespace slipstream

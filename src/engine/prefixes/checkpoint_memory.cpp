@@ -28,10 +28,10 @@ Result<void> CheckpointMemory::restore(Salt salt, std::span<const Token> tokens,
   return {};
 }
 
-// The last token is computed in any case: its logits are wanted.
+// The last token is always computed: its logits are needed.
 Match CheckpointMemory::find(Salt salt, std::span<const Token> tokens) {
   const int n_tokens = checkpoints_.match(salt, tokens.first(tokens.size() - 1)).n_tokens;
-  return {.n_tokens = n_tokens, .n_evictable = n_tokens};  // restored into cells of its own
+  return {.n_tokens = n_tokens, .n_evictable = n_tokens};  // restored into the sequence's own cells
 }
 
 bool CheckpointMemory::take_over(Holding& holding, std::span<const Token> tokens, int n_tokens) {
@@ -43,7 +43,7 @@ bool CheckpointMemory::take_over(Holding& holding, std::span<const Token> tokens
     holding.n_computed = n_tokens;
     return true;
   }
-  checkpoints_.erase(holding.salt, prefix);  // once is enough
+  checkpoints_.erase(holding.salt, prefix);  // do not try it again
   return false;
 }
 
@@ -67,7 +67,7 @@ std::size_t CheckpointMemory::save_checkpoint(const Holding& holding,
                                               std::span<const Token> computed) {
   if (computed.empty()) return 0;
   Result<std::vector<std::byte>> state = packed_.save(model_.context(), holding.seq);
-  if (!state) return 0;  // the next one computes it again
+  if (!state) return 0;  // the next request computes it again
   const std::size_t n_bytes = state->size();
   checkpoints_.insert(holding.salt, computed, std::move(*state));
   return n_bytes;

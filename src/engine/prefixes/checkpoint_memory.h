@@ -1,10 +1,11 @@
-// CheckpointMemory: prefixes as saved states (prefix_memory.h), for models whose state cannot be
-// cut: it is taken over only where it was saved, into cells of the sequence's own.
+// CheckpointMemory: keeps prefixes as saved states (prefix_memory.h), for models whose state cannot
+// be cut. A sequence takes over a state only where it was saved, into cells of its own.
 //
-// The first states of a prompt are those that others are likely to share: they are saved as long as
-// there is room, and the one at its end always.
+// Other requests most likely share the first states of a prompt. These are saved as long as there
+// is room; the state at the end of the prompt is always saved.
 //
-// Threads: owned by the engine's thread. Errors: none; save() of what is not there is a bug.
+// Threads: owned by the engine's thread. Errors: none; calling save() for a state that is not held
+// is a bug.
 #pragma once
 
 #include "engine/model/model.h"
@@ -41,7 +42,7 @@ class CheckpointMemory final : public PrefixStrategy {
 
   Model& model_;
   Cells& cells_;
-  mutable Checkpoints checkpoints_;  // asking for one counts as a use of it
+  mutable Checkpoints checkpoints_;  // mutable: match() counts as a use of a checkpoint
   const PackedState packed_;
   const OnKept on_kept_;
 };

@@ -11,11 +11,10 @@
 namespace slipstream {
 namespace {
 
-// Those due last are dropped: a prefix that was remembered and not saved costs its computation
-// only.
+// Beyond this, the prefix due last is dropped: it only has to be computed again.
 constexpr std::size_t kRememberedMax = 256;
 
-// The clock's beginning: in the past, and far from where differences of times overflow.
+// The clock's epoch: it is in the past, and differences to it do not overflow.
 constexpr DiskPrefixes::Clock::time_point kNow{};
 
 bool begins_with(std::span<const Token> tokens, std::span<const Token> prefix) {
@@ -47,7 +46,7 @@ void DiskPrefixes::begin_load(Salt salt, std::vector<Token> tokens) {
                  .file = std::async(std::launch::async, [tier = tier_.get(), id = match.id] {
                    return tier->read(id);
                  })};
-  } catch (const std::system_error& error) {  // no more threads: it is computed again
+  } catch (const std::system_error& error) {  // no thread available: the prefix is computed again
     log::warn("engine.disk_prefix", {{"error", error.what()}});
   }
 }
@@ -71,9 +70,9 @@ void DiskPrefixes::load_slice() {
 bool DiskPrefixes::take_file(Load& load) {
   try {
     Result<std::vector<std::byte>> state = load.file.get();
-    if (!state) return false;  // the tier has told
+    if (!state) return false;  // the tier has logged it
     load.state = std::move(*state);
-  } catch (const std::exception& error) {  // such as bad_alloc, thrown where it was read
+  } catch (const std::exception& error) {  // such as bad_alloc on the reading thread
     log::warn("engine.disk_prefix", {{"error", error.what()}});
     return false;
   }
@@ -86,14 +85,14 @@ bool DiskPrefixes::take_file(Load& load) {
   return true;
 }
 
-// False: that was the last one.
+// Returns false if nothing is left to place.
 bool DiskPrefixes::place_next_slice(Load& load) {
   const int n_held = memory_.n_held(load.salt, load.tokens);
   while (load.next < load.slices.size() && load.slices[load.next].end <= n_held) ++load.next;
   const auto n_wanted = static_cast<int>(load.tokens.size());
   if (load.next == load.slices.size() || n_held >= n_wanted) return false;
   const StateSlice& slice = load.slices[load.next];
-  if (slice.first > n_held) return false;  // what it goes on from was needed elsewhere meanwhile
+  if (slice.first > n_held) return false;  // the tokens before it were evicted meanwhile
   ++load.next;
   const auto n_tokens = static_cast<std::size_t>(std::min(slice.end, n_wanted));
   const Result<void> restored =
@@ -107,7 +106,7 @@ void DiskPrefixes::remember(Salt salt, std::span<const Token> tokens) {
   std::vector<Token> longest(tokens.begin(), tokens.end());
   const Clock::time_point now = Clock::now();
   Clock::time_point since = now;
-  // A conversation that goes on makes what was remembered of it superfluous.
+  // Of one conversation only the longest prefix is kept.
   std::erase_if(remembered_, [&](Remembered& earlier) {
     if (earlier.salt != salt) return false;
     if (begins_with(earlier.tokens, longest)) longest = earlier.tokens;
@@ -142,11 +141,11 @@ std::optional<DiskPrefixes::Save> DiskPrefixes::begin_save() {
   if (remembered_.empty()) return std::nullopt;
   Remembered prefix = std::move(remembered_.front());
   remembered_.pop_front();
-  if (!tier_->wants(prefix.salt, prefix.tokens, 1)) return std::nullopt;  // of whatever size
+  if (!tier_->wants(prefix.salt, prefix.tokens, 1)) return std::nullopt;  // 1: any size
   return Save{.salt = prefix.salt, .tokens = std::move(prefix.tokens)};
 }
 
-// False: that was the last one, or the rest has left memory meanwhile.
+// Returns false after the last slice, or if the rest has left memory.
 bool DiskPrefixes::add_slice(Save& save) const {
   const auto n_tokens = static_cast<int>(save.tokens.size());
   const int n_slice = memory_.is_divisible() ? kSliceTokens : n_tokens;
@@ -159,7 +158,7 @@ bool DiskPrefixes::add_slice(Save& save) const {
     return false;
   }
   if (save.n_saved == 0) {
-    // All of it at once: a vector that grows would copy gigabytes between two tokens.
+    // Reserve all of it at once: a growing vector would copy gigabytes between two tokens.
     const auto n_slices = static_cast<std::size_t>((n_tokens + n_slice - 1) / n_slice);
     const std::size_t n_bytes = (state->size() + 64) * n_slices;
     if (!tier_->wants(save.salt, save.tokens, n_bytes)) return false;
@@ -180,7 +179,7 @@ void DiskPrefixes::finish(Clock::duration time_max) {
   const Clock::time_point end = Clock::now() + time_max;
   while (next_save() && Clock::now() < end) {
     save_slice();
-    if (!save_) tier_->flush();  // it takes only so many at a time
+    if (!save_) tier_->flush();  // the tier accepts only a few at a time
   }
   tier_->flush();
 }

@@ -1,13 +1,12 @@
-// DiskPrefixes: moves prefixes between memory and disk, a slice between two steps at a time, so
-// that nobody's next token waits long for it.
+// DiskPrefixes: moves prefixes between memory and disk, at most a slice between two steps, so that
+// no sequence waits long for its next token.
 //
-// Out: what a request has computed is remembered when it ends, and saved when nobody came back to
-// it for a moment, or when it has waited for that long enough, or when room in memory gets scarce.
-// In: another thread reads the file; then slice after slice becomes a prefix in memory, which
-// requests take over as if it had never left.
+// Out: a prefix is remembered when its request ends. It is saved once it has been idle for a
+// moment, or has waited long enough, or when memory gets scarce. In: another thread reads the file;
+// then slice after slice becomes a prefix in memory again, which requests can take over.
 //
-// Threads: owned by the engine's thread; the disk is only ever touched by others. Errors: none:
-// what cannot be saved or loaded is computed again, and the log says why.
+// Threads: owned by the engine's thread; only other threads access the disk.
+// Errors:  none; what cannot be saved or loaded is computed again, and the log says why.
 #pragma once
 
 #include <chrono>
@@ -28,36 +27,36 @@ class DiskPrefixes {
  public:
   using Clock = std::chrono::steady_clock;
   struct Options {
-    // Before a prefix is saved: what is not on disk when the process crashes is computed again.
-    // Each save writes the whole prefix, so that one that is in use all the time is not saved each
-    // time.
+    // A prefix is saved after idle_time without use, or busy_time after it was first remembered. A
+    // crash loses prefixes that are not saved yet. Each save writes the whole prefix, so a prefix
+    // in constant use is not saved after every request.
     Clock::duration idle_time = std::chrono::seconds(1);
     Clock::duration busy_time = std::chrono::seconds(10);
-    int n_tokens_min = 256;  // fewer are computed again as fast as they are read
+    int n_tokens_min = 256;  // shorter prefixes are computed as fast as they are read
   };
   static constexpr int kSliceTokens = 256;
 
   DiskPrefixes(std::unique_ptr<DiskTier> tier, PrefixMemory& memory, const Options& options);
 
-  // Whether the disk has enough more of a prompt than memory for loading to be worth it.
+  // Whether the disk has so much more of a prompt than memory that loading is worth it.
   [[nodiscard]] bool has_more(Salt salt, std::span<const Token> tokens) const;
-  // One at a time: not while is_loading().
+  // One load at a time. REQUIRES: !is_loading().
   void begin_load(Salt salt, std::vector<Token> tokens);
   [[nodiscard]] bool is_loading() const { return load_.has_value(); }
-  // Whether the file is still being read; else there is a slice to place.
+  // Whether the file is still being read. If not, load_slice() has a slice to place.
   [[nodiscard]] bool is_reading() const;
   void load_slice();
-  // Nobody waits for it any more: what was read is freed as soon as the file has been.
+  // Nobody waits for the load any more; its buffer is freed once the file has been read.
   void give_up_load();
 
-  // The end of a prefix in memory that may be worth keeping.
+  // Remembers a prefix in memory that may be worth keeping.
   void remember(Salt salt, std::span<const Token> tokens);
-  // When the next slice is to be saved; in the past if now.
+  // When the next slice should be saved; a time in the past means now.
   [[nodiscard]] std::optional<Clock::time_point> next_save() const;
   void save_slice();
-  // Memory gets scarce: everything remembered is to be saved now.
+  // Memory gets scarce: makes everything remembered due now.
   void hurry();
-  // Saves everything remembered, until the time is up, and waits for the disk.
+  // Saves everything remembered until the time is up, then waits for the disk.
   void finish(Clock::duration time_max);
 
   [[nodiscard]] DiskTierStats stats() const { return tier_->stats(); }
@@ -65,7 +64,7 @@ class DiskPrefixes {
  private:
   struct Load {
     Salt salt;
-    std::vector<Token> tokens;  // of the request, as many as the file has too
+    std::vector<Token> tokens;  // the request's tokens that the file has too
     int n_stored;
     std::future<Result<std::vector<std::byte>>> file;
     std::vector<std::byte> state = {};
@@ -76,7 +75,7 @@ class DiskPrefixes {
   struct Remembered {
     Salt salt;
     std::vector<Token> tokens;
-    Clock::time_point since;  // when none of it was on disk
+    Clock::time_point since;  // when the first unsaved part was remembered
     Clock::time_point due;
   };
   struct Save {

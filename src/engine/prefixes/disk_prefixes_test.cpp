@@ -15,7 +15,7 @@
 namespace slipstream {
 namespace {
 
-// Holds prefixes as their tokens: the state of a slice is its tokens' bytes.
+// Holds prefixes as tokens: the state of a slice is the bytes of its tokens.
 class FakeMemory final : public PrefixMemory {
  public:
   explicit FakeMemory(bool is_divisible = true) : is_divisible_(is_divisible) {}
@@ -214,7 +214,7 @@ TEST_F(DiskPrefixesTest, ALoadThatNobodyWantsAnyMoreIsFreed) {
   EXPECT_GT(load(disk, 1, numbers(1000)), 0) << "it can be loaded again";
 }
 
-// The sanitizers need room for their own.
+// The sanitizers need address space of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_F(DiskPrefixesTest, WithoutAThreadToReadThePrefixIsComputedAgain) {
   store(1, numbers(1000));
@@ -223,7 +223,7 @@ TEST_F(DiskPrefixesTest, WithoutAThreadToReadThePrefixIsComputedAgain) {
     DiskPrefixes disk = open(memory);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, std::size_t{1} << 30);  // none is kept from before
+    pthread_attr_setstacksize(&attributes, std::size_t{1} << 30);  // no cached stack fits
     pthread_setattr_default_np(&attributes);
     const rlimit little{.rlim_cur = std::size_t{1} << 28, .rlim_max = RLIM_INFINITY};
     setrlimit(RLIMIT_AS, &little);

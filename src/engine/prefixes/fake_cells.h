@@ -1,5 +1,5 @@
-// FakeCells: a KV cache for tests that remembers of each cell which token it was computed for, at
-// which position, and who holds it. Throws where libllama would go wrong silently.
+// FakeCells: a KV cache for tests. It records for each cell the token, the position and the
+// sequences that hold it, and throws where libllama would silently go wrong.
 //
 // Threads: thread-compatible. Errors: std::logic_error.
 #pragma once
@@ -24,7 +24,7 @@ class FakeCells : public Cells {
     }
   }
 
-  void remove(SeqId seq, int first, int end) override {
+  bool remove(SeqId seq, int first, int end) override {
     const auto begin = held_.lower_bound({seq, first});
     const auto until = held_.lower_bound({seq, end});
     for (auto it = begin; it != until; ++it) {
@@ -33,9 +33,10 @@ class FakeCells : public Cells {
       if (holders.empty()) cells_.erase(it->second);
     }
     held_.erase(begin, until);
+    return true;
   }
 
-  // A step of the model: the sequence has a new cell.
+  // Simulates a step of the model: the sequence gets a new cell.
   void compute(SeqId seq, int position, Token token) {
     cells_[++n_computed_] = {.token = token, .holders = {}};
     hold(seq, position, n_computed_);
@@ -47,7 +48,7 @@ class FakeCells : public Cells {
     return found->second;
   }
 
-  // Of the positions from 0 on; the sequence must hold these and no others.
+  // The tokens from position 0 on. Throws if the sequence has gaps.
   [[nodiscard]] std::vector<Token> tokens(SeqId seq) const {
     std::vector<Token> tokens;
     for (auto it = held_.lower_bound({seq, 0}); it != held_.end() && it->first.first == seq; ++it) {
@@ -57,7 +58,7 @@ class FakeCells : public Cells {
     return tokens;
   }
 
-  // In use by anybody, and by sequences of [first_seq, ...) alone.
+  // Cells held by any sequence, and cells held only by sequences from first_seq on.
   [[nodiscard]] int n_cells() const { return static_cast<int>(cells_.size()); }
   [[nodiscard]] int n_cells_only_from(SeqId first_seq) const {
     int n = 0;

@@ -16,8 +16,8 @@ class LlamaCells final : public Cells {
   void copy(SeqId from, SeqId to, int first, int end) override {
     llama_memory_seq_cp(memory_, from, to, first, end);
   }
-  void remove(SeqId seq, int first, int end) override {
-    llama_memory_seq_rm(memory_, seq, first, end);
+  bool remove(SeqId seq, int first, int end) override {
+    return llama_memory_seq_rm(memory_, seq, first, end);
   }
 
  private:

@@ -1,16 +1,16 @@
-// What holds between any two calls (check_integrity):
-//   1. A node has the tokens of positions [first, end). Its children go on at end, with different
-//      first tokens, or with different salts below the root, which has no tokens.
+// Invariants between any two calls (check_integrity):
+//   1. A node has the tokens of positions [first, end). Its children continue at end and differ in
+//      their first tokens. The root has no tokens; its children may differ in their salts instead.
 //   2. A lease ends at the end of a node and locks it and all nodes above. So n_locks of a node is
-//      that of its children together and one for each lease that ends there; the root's is the
-//      number of leases; and below an unlocked node nothing is locked.
-//   3. A node with one child is locked more often than the child: otherwise both are one node. So
+//      the sum over its children plus one for each lease that ends there; the root's is the number
+//      of leases; and nothing below an unlocked node is locked.
+//   3. A node with one child is locked more often than the child; otherwise the two are joined. So
 //      there are fewer nodes than twice the leaves and the leases.
-//   4. A leaf has a sequence of its own, an inner node that of one of its children. The sequence
-//      holds the node's cells, and no other sequence of the tree does. So splitting a node needs no
-//      sequence, nor a change of cells, and of the scarce sequences as many are in use as there are
-//      leaves. Holding each leaf's whole path would be simpler, but libllama keeps a tree node for
-//      every position of every sequence.
+//   4. A leaf has a sequence of its own; an inner node uses the sequence of one of its children.
+//      The sequence holds the node's cells, and no other sequence of the tree does. So splitting a
+//      node needs no sequence and changes no cells, and the tree uses only one of the scarce
+//      sequences per leaf. Holding each leaf's whole path would be simpler, but libllama keeps a
+//      tree node for every position of every sequence.
 //   5. A node was used at least as recently as its children.
 #include "engine/prefixes/prefix_cache.h"
 
@@ -104,7 +104,7 @@ void PrefixCache::insert(Lease& lease, std::span<const Token> tokens) {
   Node* const top = lease.node_;
   const Place place = find(top, lease.salt_, tokens);
   if (place.n_tokens == n_tokens) {
-    // Nothing is lacking. What others have inserted is theirs to lock: this sequence has its own.
+    // The tree lacks nothing. The sequence has its own cells, so it need not lock those of others.
     mark_used(place.node);
     return;
   }
@@ -171,7 +171,7 @@ int PrefixCache::n_leases() const { return root_->n_locks; }
 
 // --- paths
 
-// From the end of a node down, as far as the tokens go.
+// Follows the tokens down from the end of a node as far as they match.
 PrefixCache::Place PrefixCache::find(Node* from, Salt salt, std::span<const Token> tokens) {
   Place place{.node = from, .n_tokens = from->end()};
   while (place.n_tokens == place.node->end() && place.n_tokens < size_of(tokens)) {
@@ -185,7 +185,7 @@ PrefixCache::Place PrefixCache::find(Node* from, Salt salt, std::span<const Toke
   return place;
 }
 
-// One copy for all neighbouring nodes in the same sequence: libllama looks at every cell in each.
+// One copy for all adjacent nodes in the same sequence: libllama visits every cell in each copy.
 void PrefixCache::share(const Node* node, int n_tokens, SeqId to) const {
   int end = n_tokens;
   while (!node->is_root()) {
@@ -225,8 +225,8 @@ void PrefixCache::erase(const Node* node) {
   std::erase_if(nodes_, [node](const auto& owned) { return owned.get() == node; });
 }
 
-// Returns the node that ends at position `at` of this one: a new one above it, unless it ends there
-// itself. This one remains the lower part, so that leases and children know it still.
+// Returns the node that ends at position `at`: this node if it ends there, otherwise a new one
+// above it. This node remains the lower part, so that leases and children can still refer to it.
 PrefixCache::Node* PrefixCache::split(Node* node, int at) {
   if (at == node->end()) return node;
   const auto middle = node->run.begin() + (at - node->first);
@@ -243,8 +243,8 @@ PrefixCache::Node* PrefixCache::split(Node* node, int at) {
   return upper;
 }
 
-// Undoes a split that has no reason any more. No lease ends at `node`: it would be locked more
-// often than its child.
+// Undoes a split that is no longer needed. If a lease ended at `node`, `node` would have more locks
+// than its child.
 void PrefixCache::join_only_child(Node* node) {
   if (node->is_root() || node->children.size() != 1) return;
   Node* child = node->children.begin()->second;
@@ -252,13 +252,13 @@ void PrefixCache::join_only_child(Node* node) {
   child->run.insert_range(child->run.begin(), node->run);
   child->first = node->first;
   child->parent = node->parent;
-  child->last_used = node->last_used;  // a prefix in use must not wait behind its idle end
+  child->last_used = node->last_used;  // so that a prefix in use does not age with its idle end
   child->parent->children[child->key()] = child;
   erase(node);
 }
 
-// At the end of a lease's path: in a leaf that it alone uses, or in a new one. Not at all when no
-// sequence is to be had.
+// Appends tokens at the end of a lease's path, in a leaf that only this lease uses or in a new
+// leaf. Does nothing if no sequence is available.
 void PrefixCache::grow(Lease& lease, std::span<const Token> tokens) {
   Node* node = lease.node_;
   const int first = node->end();
@@ -293,9 +293,9 @@ std::optional<SeqId> PrefixCache::take_seq() {
   return seq;
 }
 
-// Null when every leaf is locked. An only child gives no sequence back: its parent, a leaf from
-// then on, needs it. Such a parent has a lease of its own (3), so there are no more leaves than
-// leases when none of them can give one.
+// Returns null if every leaf is locked. An only child cannot give up its sequence: its parent then
+// becomes a leaf and needs it. A lease ends at such a parent (3), so if no leaf can give up its
+// sequence, there are no more leaves than leases.
 PrefixCache::Node* PrefixCache::least_recently_used(bool to_free_a_seq) const {
   Node* oldest = nullptr;
   for (const auto& node : nodes_) {
@@ -325,13 +325,13 @@ void PrefixCache::unlink(Node* leaf) {
   const SeqId seq = leaf->seq;
   parent->children.erase(leaf->key());
   erase(leaf);
-  if (parent->is_leaf()) return;  // it keeps the sequence
+  if (parent->is_leaf()) return;  // the parent keeps the sequence
   if (parent->seq == seq) hand_over(parent, parent->children.begin()->second->seq);
   free_seqs_.push_back(seq);
   join_only_child(parent);
 }
 
-// The cells of a node, and of those above it in the same sequence, go to the sequence of a child.
+// Moves the cells of a node, and of those above it in the same sequence, to a child's sequence.
 void PrefixCache::hand_over(Node* node, SeqId heir) {
   const SeqId seq = node->seq;
   const int end = node->end();

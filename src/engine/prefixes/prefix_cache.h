@@ -1,13 +1,13 @@
-// PrefixCache: what was computed before, as a radix tree over token ids whose nodes own KV cells. A
-// request takes over the longest prefix of its prompt and computes only the rest.
+// PrefixCache: computed prefixes, as a radix tree over token ids whose nodes own KV cells. A
+// request takes over the longest cached prefix of its prompt and computes only the rest.
 //
-//   Match match = cache.match(salt, prompt);                             plan with it, then
-//   Lease lease = cache.acquire(salt, prompt, n_tokens, seq);            seq shares the cells
-//   cache.evict(n_needed - n_free);  compute;  cache.insert(lease, tokens);  as often as it takes
-//   cache.release(lease);                                                seq ends, the prefix stays
+//   Match match = cache.match(salt, prompt);                                 // to plan
+//   Lease lease = cache.acquire(salt, prompt, n_tokens, seq);                // seq shares cells
+//   cache.evict(n_needed - n_free);  compute;  cache.insert(lease, tokens);  // as often as needed
+//   cache.release(lease);                                                    // the prefix stays
 //
-// No cell that a lease uses is evicted. acquire() and release() evict nothing at all: the length
-// that match() found is there until the next insert(), evict() or clear().
+// Cells that a lease uses are never evicted. acquire() and release() evict nothing: the length that
+// match() found stays valid until the next insert(), evict() or clear().
 //
 // Threads: owned by the engine thread. Errors: none; misuse is a bug (SLIP_CHECK).
 #pragma once
@@ -28,30 +28,30 @@ namespace slipstream {
 class Lease;
 
 struct PrefixCacheLimits {
-  // The tree's own sequences: [first_seq, first_seq + n_seqs). It takes one for each leaf. With
-  // more of them than leases there is always one to be had; else insert() may leave tokens out.
+  // The tree's own sequences are [first_seq, first_seq + n_seqs); each leaf takes one. If there are
+  // more of them than leases, one is always available; otherwise insert() may leave tokens out.
   SeqId first_seq;
   int n_seqs;
-  int n_cells_max;  // that the tree may own; more only while leases use them
+  int n_cells_max;  // that the tree owns; exceeded only while leases use them
 };
 
 struct Match {
   int n_tokens;     // the longest cached prefix
-  int n_evictable;  // of these, what no lease uses: it stops being evictable when acquired
+  int n_evictable;  // of these, those that no lease uses; acquire() makes them unevictable
 
   bool operator==(const Match&) const = default;
 };
 
 struct Eviction {
   Salt salt;
-  std::vector<Token> tokens;  // from the first position to the end of what goes
-  int n_kept;                 // of these; the others go
+  std::vector<Token> tokens;  // from position 0 to the end of what is evicted
+  int n_kept;                 // the first n_kept of them stay
 };
 
-// In tokens, since the start.
+// Counts of tokens since the start.
 struct PrefixCacheCounters {
-  std::int64_t n_queried = 0;  // of prompts given to acquire()
-  std::int64_t n_hit = 0;      // of these, what it shared
+  std::int64_t n_queried = 0;  // prompt tokens given to acquire()
+  std::int64_t n_hit = 0;      // of these, taken from the cache
   std::int64_t n_evicted = 0;
 };
 
@@ -64,30 +64,31 @@ class PrefixCache {
 
   [[nodiscard]] Match match(Salt salt, std::span<const Token> tokens) const;
 
-  // Shares the cells of the first n_tokens, at most as many as match, with `to`, which holds none.
+  // Shares the cells of the first n_tokens tokens with `to`. REQUIRES: n_tokens is at most what
+  // match() found; `to` holds no cells.
   [[nodiscard]] Lease acquire(Salt salt, std::span<const Token> tokens, int n_tokens, SeqId to);
 
-  // The lease's sequence has computed `tokens`, from the first position on. What the tree lacks of
-  // them it shares with the sequence from now on, under the same lease. Where another sequence came
-  // first with the same tokens the tree keeps the cells it has, and the sequence its own.
+  // The lease's sequence has computed `tokens`, starting at position 0. The tree now shares the
+  // cells of those it lacks, under the same lease. If another sequence has already inserted the
+  // same tokens, the tree keeps its cells and the sequence keeps its own.
   void insert(Lease& lease, std::span<const Token> tokens);
 
-  // The end of the lease's sequence: it lets go of all of its cells.
+  // Ends the lease: its sequence releases all of its cells.
   void release(Lease& lease);
 
-  // Of the cells in the lease's path, those that become evictable when it is released.
+  // How many cells in the lease's path become evictable when it is released.
   [[nodiscard]] int n_exclusive(const Lease& lease) const;
 
-  // Frees n_cells if so many are evictable, and in any case what exceeds n_cells_max: the ends of
-  // the prefixes that were used least recently. Returns how many it freed.
+  // Frees n_cells cells if that many are evictable, and at least the excess over n_cells_max. It
+  // drops the ends of the least recently used prefixes and returns how many cells it freed.
   int evict(int n_cells);
   void clear() { evict(n_evictable()); }
 
-  // For tests: called before cells go, also by insert(). It may gather() and match(), nothing else.
+  // For tests: called before cells are freed, also by insert(). May only call gather() and match().
   void on_evict(std::function<void(const Eviction&)> hook) { on_evict_ = std::move(hook); }
 
-  // Shares the cells of `tokens`, all of which must be cached, with `to`, which holds none. Without
-  // a lease: the caller removes them from `to` before it calls anything else here.
+  // Shares the cells of `tokens` with `to`, without a lease: the caller removes them from `to`
+  // before any other call here. REQUIRES: all of `tokens` are cached; `to` holds no cells.
   void gather(Salt salt, std::span<const Token> tokens, SeqId to) const;
 
   [[nodiscard]] int n_cells() const;
@@ -103,7 +104,7 @@ class PrefixCache {
  private:
   friend class Lease;
   struct Node;
-  struct Place {  // of a prefix: n_tokens end in, or at the end of, node
+  struct Place {  // of a prefix: it ends in `node` or at its end, after n_tokens
     Node* node;
     int n_tokens;
   };
@@ -127,14 +128,14 @@ class PrefixCache {
   Cells& cells_;
   const PrefixCacheLimits limits_;
   std::function<void(const Eviction&)> on_evict_;
-  const std::unique_ptr<Node> root_;  // of all salts: no tokens, no cells
+  const std::unique_ptr<Node> root_;  // shared by all salts: no tokens, no cells
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<SeqId> free_seqs_;
   std::int64_t tick_ = 0;
   PrefixCacheCounters counters_;
 };
 
-// What a running sequence uses of the tree. Must be released before it ends.
+// The part of the tree that a running sequence uses. Must be released before it is destroyed.
 class Lease {
  public:
   Lease() = default;
@@ -147,10 +148,10 @@ class Lease {
   [[nodiscard]] bool is_held() const { return node_ != nullptr; }
   [[nodiscard]] SeqId seq() const { return seq_; }
   // How many of the sequence's tokens are in cells that the tree owns too; the others are in cells
-  // of the sequence alone. These are its first tokens, unless another sequence came first with the
-  // same ones: then those are missing in between.
+  // of the sequence alone. The shared ones are its first tokens, except those that another sequence
+  // had inserted first.
   [[nodiscard]] int n_shared() const { return n_shared_; }
-  // How many tokens long the path is that it keeps from being evicted.
+  // Length in tokens of the path that the lease keeps from being evicted.
   [[nodiscard]] int n_locked() const;
 
  private:

@@ -1,5 +1,6 @@
-// Any trace of several sequences on a PrefixCache against a naive cache, which is a set of token
-// strings, and FakeCells. Few different tokens: paths part, meet and repeat all the time.
+// Runs random traces of several sequences on a PrefixCache and compares it with a naive cache,
+// which is a set of token strings, and with FakeCells. There are few different tokens, so that
+// paths often part, meet and repeat.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -31,7 +32,7 @@ struct Operation {
   int n;
 };
 
-// How rapidcheck prints the trace that failed.
+// Prints the trace that failed.
 std::ostream& operator<<(std::ostream& out, const Operation& operation) {
   constexpr std::array kNames = {"begin", "compute", "insert", "end", "evict", "clear"};
   out << kNames.at(static_cast<std::size_t>(operation.kind)) << " slot " << operation.slot
@@ -41,7 +42,7 @@ std::ostream& operator<<(std::ostream& out, const Operation& operation) {
 }
 
 rc::Gen<Operation> any_operation() {
-  // The longer ones are what splits, trims and duplicates need.
+  // Long enough for splits, trims and duplicates.
   const auto tokens = rc::gen::resize(
       12, rc::gen::container<Tokens>(rc::gen::weightedElement<Token>({{4, 0}, {2, 1}, {1, 2}})));
   return rc::gen::build<Operation>(
@@ -70,7 +71,7 @@ class World {
     cache_.on_evict([this](const Eviction& eviction) { evicted(eviction); });
   }
 
-  // A failed property throws: the leases must not take the process with them.
+  // A failed property throws; held leases would then end the process.
   ~World() {
     for (Running& sequence : running_) {
       if (sequence.lease.is_held()) cache_.release(sequence.lease);
@@ -106,7 +107,7 @@ class World {
     Lease lease = {};
     Salt salt = 0;
     Tokens tokens = {};  // computed
-    int n_own = 0;       // of these, in cells that the tree does not have
+    int n_own = 0;       // of these, in cells that the tree does not share
   };
   using Prefixes = std::set<std::pair<Salt, Tokens>>;
 
@@ -151,7 +152,7 @@ class World {
       sequence.n_own -= n - n_naive;
     } else {
       RC_ASSERT(sequence.lease.n_locked() == n_naive);
-      RC_ASSERT(n_seqs_ <= cache_.n_leases());  // or there is one to be had
+      RC_ASSERT(n_seqs_ <= cache_.n_leases());  // otherwise a sequence would be available
     }
     RC_ASSERT(cache_.n_cells() <= n_cells_max_ || cache_.n_evictable() == 0);
   }
@@ -180,7 +181,7 @@ class World {
     RC_ASSERT(cache_.n_evictable() == 0);
   }
 
-  // The hook: what goes can still be assembled, and nobody needs it.
+  // The eviction hook: what is evicted can still be gathered, and no lease uses it.
   void evicted(const Eviction& eviction) {
     cache_.gather(eviction.salt, eviction.tokens, kRandomScratch);
     RC_ASSERT(cells_.tokens(kRandomScratch) == eviction.tokens);
@@ -226,7 +227,7 @@ class World {
     }
     RC_ASSERT(cache_.n_leases() == n_running);
     RC_ASSERT(cells_.n_cells() == cache_.n_cells() + n_own);
-    // A lease may also keep what only the tree holds: duplicates of what its sequence computed.
+    // A lease may also lock cells that only the tree holds: duplicates of its sequence's cells.
     RC_ASSERT(cache_.n_evictable() <= cells_.n_cells_only_from(kFirstRandomSeq));
   }
 
@@ -278,7 +279,7 @@ class World {
   PrefixCache cache_;
   std::array<Running, kSlots> running_;
   Prefixes naive_;
-  int n_evicted_ = 0;  // by the operation that runs
+  int n_evicted_ = 0;  // by the current operation
 };
 
 void run_any_trace(int n_seqs, int n_cells_max) {

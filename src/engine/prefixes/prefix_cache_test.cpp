@@ -20,10 +20,10 @@ constexpr Salt kSalt = 7;
 constexpr SeqId kFirstSeq = 1000;
 constexpr SeqId kScratch = 900;
 
-// A token is a letter.
+// One token per letter.
 std::vector<Token> tokens_of(std::string_view text) { return {text.begin(), text.end()}; }
 
-// Requests on a cache, each with a sequence of its own.
+// Each request has a sequence of its own.
 class PrefixCacheTest : public testing::Test {
  protected:
   struct Request {
@@ -34,7 +34,7 @@ class PrefixCacheTest : public testing::Test {
   explicit PrefixCacheTest(int n_seqs = 20, int n_cells_max = 1000)
       : cache_(cells_, {.first_seq = kFirstSeq, .n_seqs = n_seqs, .n_cells_max = n_cells_max}) {}
 
-  // Takes over what is cached of the text and computes the rest, without inserting it.
+  // Takes over the cached part of the text and computes the rest, without inserting it.
   Request begin(std::string_view text, Salt salt = kSalt) {
     const std::vector<Token> tokens = tokens_of(text);
     const int n_cached = cache_.match(salt, tokens).n_tokens;
@@ -144,7 +144,7 @@ TEST_F(PrefixCacheTest, OthersShareWhatARunningSequenceHasInserted) {
   EXPECT_EQ(second.lease.n_shared(), 13);
   EXPECT_EQ(cells_.n_cells(), 23);
   compute(first, "!");
-  insert(first);  // must not make its own token a part of what the second uses
+  insert(first);  // must not append its own token to the cells that the second uses
   insert(second);
   EXPECT_EQ(n_cached("long document!"), 14);
   EXPECT_EQ(n_cached("long document, question"), 23);
@@ -264,7 +264,7 @@ TEST_F(PrefixCacheTest, NeverEvictsWhatALeaseUses) {
 }
 
 TEST_F(PrefixCacheTest, CellsOutliveTheLeafWhoseSequenceHeldThem) {
-  run("abcd");  // its sequence holds ab for both
+  run("abcd");  // its sequence holds ab for both leaves
   run("abxy");
   EXPECT_EQ(cache_.evict(2), 2);
   cache_.check_integrity();
@@ -276,7 +276,7 @@ TEST_F(PrefixCacheTest, CellsOutliveTheLeafWhoseSequenceHeldThem) {
 }
 
 TEST_F(PrefixCacheTest, ALeafHandsOverEverythingAboveIt) {
-  run("abcd");  // its sequence holds a and bc for all three
+  run("abcd");  // its sequence holds a and bc for all three leaves
   run("abce");
   run("axyz");
   EXPECT_EQ(cache_.evict(1), 1);
@@ -386,7 +386,7 @@ TEST_F(FewSequences, WithoutAnyLessIsInserted) {
 
 TEST_F(FewSequences, ALeafThatContinuesALockedOneGivesNone) {
   run("abcd");
-  Request first = begin("ab");  // cd hangs below it and is idle, but its sequence holds ab too
+  Request first = begin("ab");  // cd below it is idle, but its sequence also holds ab
   Request second = begin("xy");
   insert(second);
   Request third = begin("zz");

@@ -1,9 +1,9 @@
-// PrefixMemory: where computed prefixes live in memory, as the disk sees it. For most models in
-// cells, of which any stretch of tokens can be taken; for those with recurrent state as saved
-// states, which are whole or useless.
+// PrefixMemory: where computed prefixes live in memory, as the disk tier sees it. Most models keep
+// them in cells, from which any range of tokens can be taken. Models with recurrent state keep them
+// as saved states, which can only be used whole.
 //
-// Threads: owned by the engine's thread. Errors: as of packed_state.h; kOverloaded where no cells
-// are free.
+// Threads: owned by the engine's thread.
+// Errors:  as in packed_state.h; kOverloaded if no cells are free.
 #pragma once
 
 #include <cstddef>
@@ -23,16 +23,16 @@ class PrefixMemory {
   PrefixMemory& operator=(const PrefixMemory&) = delete;
   virtual ~PrefixMemory() = default;
 
-  // Whether a state of [first, end) means something by itself.
+  // Whether the state of a range [first, end) can be used by itself.
   [[nodiscard]] virtual bool is_divisible() const = 0;
-  // The longest prefix of the tokens that is held.
+  // Length of the longest prefix of the tokens that is held.
   [[nodiscard]] virtual int n_held(Salt salt, std::span<const Token> tokens) const = 0;
-  // The state of the last tokens from `first` on; all of them are held.
+  // The state of the tokens from `first` to the end. REQUIRES: all of the tokens are held.
   [[nodiscard]] virtual Result<std::vector<std::byte>> save(Salt salt,
                                                             std::span<const Token> tokens,
                                                             int first) const = 0;
-  // Holds all of the tokens from now on: those before the slice it does already. What the slice has
-  // beyond them is left out.
+  // Afterwards all of the tokens are held. REQUIRES: those before the slice are held already.
+  // Tokens of the slice beyond `tokens` are left out.
   [[nodiscard]] virtual Result<void> restore(Salt salt, std::span<const Token> tokens,
                                              const StateSlice& slice) = 0;
 };

@@ -1,6 +1,6 @@
-// PrefixStrategy: how running sequences take over prefixes and leave them behind. What differs
-// between models whose state can be cut at any token (cell_memory.h) and those with recurrent state
-// (checkpoint_memory.h) is here, and nowhere in the runner.
+// PrefixStrategy: how running sequences take over prefixes and leave them behind. It hides from the
+// runner the difference between models whose state can be cut at any token (cell_memory.h) and
+// those with recurrent state (checkpoint_memory.h).
 //
 // Threads: owned by the engine's thread. Errors: none; what cannot be taken over is computed.
 #pragma once
@@ -17,31 +17,31 @@ namespace slipstream {
 // What a running sequence holds.
 struct Holding {
   Salt salt = {};
-  SeqId seq = -1;                    // -1: it does not run
+  SeqId seq = -1;                    // -1: not running
   int n_computed = 0;                // tokens in the cells of seq
-  Lease lease = {};                  // of those that are also a cached prefix's
-  std::size_t checkpoint_bytes = 0;  // saved within the prompt
+  Lease lease = {};                  // of the tokens that are also in a cached prefix
+  std::size_t checkpoint_bytes = 0;  // of states saved within the prompt
 
-  // Cells that are not also a cached prefix's.
+  // Cells that no cached prefix shares.
   [[nodiscard]] int n_private() const { return seq < 0 ? 0 : n_computed - lease.n_shared(); }
 };
 
 class PrefixStrategy : public PrefixMemory {
  public:
-  // Told of a prefix that others may come back to: the disk keeps it.
+  // Called with a prefix that later requests may use; the disk tier keeps it.
   using OnKept = std::function<void(Salt, std::span<const Token>)>;
 
-  // How much of a waiting sequence's tokens it could take over.
+  // How many of a waiting sequence's tokens it could take over.
   [[nodiscard]] virtual Match find(Salt salt, std::span<const Token> tokens) = 0;
-  // The sequence holds the first n_tokens of them. False: it does not, and holds nothing.
+  // Takes over the first n_tokens tokens. Returns false on failure; the sequence is then empty.
   // REQUIRES: n_tokens is what find() gave, or less.
   [[nodiscard]] virtual bool take_over(Holding& holding, std::span<const Token> tokens,
                                        int n_tokens) = 0;
-  // Others may share what has been computed of a prompt of n_prompt tokens.
+  // Lets others share what has been computed of a prompt of n_prompt tokens.
   virtual void share(Holding& holding, std::span<const Token> computed, int n_prompt) = 0;
-  // After how many tokens share() should be called next; 0: any number.
+  // The number of computed tokens at which share() should be called next; 0: any.
   [[nodiscard]] virtual int next_share(int n_computed, int n_prompt) const = 0;
-  // The sequence stops running. What it has computed stays as a prefix, until room is needed.
+  // The sequence stops running. What it has computed stays as a prefix until room is needed.
   virtual void release(Holding& holding, std::span<const Token> computed) = 0;
   // Cells of cached prefixes that no other running sequence uses.
   [[nodiscard]] virtual int n_exclusive(const Holding& holding) const = 0;

@@ -21,8 +21,8 @@ bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
 }
 
-// Recursive descent. The first error is kept and the rest of the text dropped, so that every loop
-// and every level ends by itself.
+// Recursive descent. After the first error the rest of the text is dropped, so that every loop and
+// every level ends by itself.
 class GbnfParser {
  public:
   GbnfParser(std::string_view text, int n_tokens, const TokenOfName& token_of_name)
@@ -134,7 +134,7 @@ class GbnfParser {
     return 0;
   }
 
-  // Of a literal or class that `end` closes.
+  // The next character of a literal or class that `end` closes.
   char32_t take_char(char end) {
     if (take('\\')) return take_escaped();
     if (at_end()) {
@@ -151,7 +151,7 @@ class GbnfParser {
   }
 
   std::uint32_t add_rule(std::string_view name, std::vector<Sequence> alternatives) {
-    // What ends an alternative is a symbol too.
+    // The end of an alternative is a symbol too.
     count_symbols(alternatives.size());
     grammar_.rules.push_back({name, true, std::move(alternatives)});
     return static_cast<std::uint32_t>(grammar_.rules.size() - 1);
@@ -190,7 +190,7 @@ class GbnfParser {
     std::vector<Sequence> alternatives = parse_alternatives({name, 0});
     if (!at_end() && !at('\r') && !at('\n')) fail_here("expected the end of the line");
     count_symbols(alternatives.size());
-    // As libllama does it: of two definitions the last counts.
+    // As in libllama: the last of two definitions counts.
     grammar_.rules[rule].alternatives = std::move(alternatives);
     grammar_.rules[rule].defined = true;
     skip_space(true);
@@ -278,7 +278,7 @@ class GbnfParser {
     return static_cast<std::uint32_t>(grammar_.classes.size() - 1);
   }
 
-  // <[42]> or <name>, where the name with its brackets is what the vocabulary calls the token.
+  // <[42]> or <name>. The name with its brackets is the token's name in the vocabulary.
   std::uint32_t parse_token() {
     const std::size_t start = pos_;
     expect('<');
@@ -339,7 +339,7 @@ class GbnfParser {
       repeated = {Kind::kRule, add_rule(scope.rule_name, {Sequence(first, sequence.end())})};
     }
     sequence.resize(item);
-    // Counted before they are made: a billion is quickly written.
+    // Counted before they are created: a repetition count of a billion is easily written.
     const std::size_t n_optional = n_max ? *n_max - n_min : 1;
     count_symbols(n_min + 2 * n_optional);
     if (error_) return;

@@ -5,7 +5,7 @@
 //   answer ::= "yes" | "no" | [0-9a-f\x20]+ | . | <|im_end|> | !<[42]>
 //
 // Threads: pure function.
-// Errors:  kInvalidArgument with the line, also for what is larger than GrammarLimits::grammar_* allow.
+// Errors:  kInvalidArgument with the line, also for what exceeds GrammarLimits::grammar_*.
 #pragma once
 
 #include <string_view>

@@ -1,12 +1,11 @@
 // Grammar: rules for what an answer may look like, in llama.cpp's GBNF, parsed and checked.
 //
-// libllama reads the same language, but not from strangers: with 0.7.0, nesting of 100,000
-// overflows the stack, `x{5,2}` and left recursion behind an optional rule take all memory, and the
-// client's text goes to standard error. Here all of that is refused, with the line. [] and [z-a]
-// are refused too; x{0,5000} is exact instead of unlimited. Everything else means what it means
-// there.
+// libllama reads the same language, but is not safe for untrusted input. In 0.7.0, nesting of
+// 100,000 overflows the stack, `x{5,2}` and left recursion behind an optional rule take all memory,
+// and the client's text goes to standard error. Here all of that is refused, with the line. [] and
+// [z-a] are refused too; x{0,5000} is exact instead of unlimited. All else means the same.
 //
-// Threads: immutable. Errors: parse() says kInvalidArgument, what is wrong, and where.
+// Threads: immutable. Errors: parse(): kInvalidArgument, with what is wrong and where.
 #pragma once
 
 #include <bitset>
@@ -22,16 +21,15 @@
 
 namespace slipstream {
 
-// One element of an alternative. All alternatives of all rules stand in one array, each ended by
-// kEnd.
+// One element of an alternative. One array holds all alternatives of all rules; kEnd ends each.
 struct GrammarSymbol {
   enum class Kind : std::uint8_t {
     kEnd,
     kRule,      // value: number of the rule
     kChar,      // value: code point
     kClass,     // value: number of the class
-    kToken,     // value: this token and no other, whatever its text
-    kNotToken,  // value: any token but this
+    kToken,     // value: only this token, whatever its text
+    kNotToken,  // value: any token except this one
   };
   Kind kind;
   std::uint32_t value;
@@ -50,10 +48,10 @@ class CharClass {
 
  private:
   std::vector<Range> ranges_;
-  std::bitset<128> ascii_;  // most characters by far
+  std::bitset<128> ascii_;  // a shortcut: most characters are ASCII
 };
 
-// The one token that a text such as "<|im_end|>" stands for, if it does.
+// The single token that a text such as "<|im_end|>" stands for; none if it is not exactly one.
 using TokenOfName = std::function<std::optional<Token>(std::string_view)>;
 
 class Grammar {
@@ -66,7 +64,7 @@ class Grammar {
   [[nodiscard]] const GrammarSymbol& symbol(std::uint32_t idx) const { return symbols_[idx]; }
   // Indices of the first symbols of a rule's alternatives.
   [[nodiscard]] std::span<const std::uint32_t> alternatives(std::uint32_t rule) const;
-  // Whether the symbol is a character that may be this one, or one of these.
+  // Whether the symbol is a character that may be this code point, or one of this range.
   [[nodiscard]] bool matches(const GrammarSymbol& symbol, char32_t code_point) const;
   [[nodiscard]] bool matches_any(const GrammarSymbol& symbol, CharClass::Range range) const;
 

@@ -52,7 +52,7 @@ Result<bool> GrammarMatcher::accept(Token token, const TokenPieces& pieces) {
   const bool by_id = follow_token(token, as_text && text.partial.n_left == 0);
   if (const Result<void> cost = check_cost(); !cost) return std::unexpected(cost.error());
   if (!as_text && !by_id) return false;
-  // Inside a character only one reading can go on; that by id is already certain.
+  // Inside a character, only one of the readings can continue; the one by id is already certain.
   if (by_id && text.partial.n_left > 0) as_text = false;
   const std::size_t first = as_text ? text.first : first_by_id;
   const std::size_t last = by_id ? stacks_.size() : text.last;
@@ -68,14 +68,14 @@ Result<void> GrammarMatcher::find_allowed(const TokenPieces& pieces, std::vector
   if (may_end()) {
     for (const Token token : pieces.ends()) allowed[static_cast<std::size_t>(token)] = true;
   }
-  // Neighbours share the frames of the bytes they have in common.
+  // Adjacent tokens share the frames of their common bytes.
   std::string_view previous;
   for (const Token token : pieces.sorted()) {
     const std::string_view piece = pieces.piece(token);
     const auto n_common =
         static_cast<std::size_t>(std::ranges::mismatch(previous, piece).in1 - previous.begin());
     const std::size_t n_alive = frames_.size() - 1;
-    if (n_alive < previous.size() && n_common > n_alive) continue;  // dies of the same byte
+    if (n_alive < previous.size() && n_common > n_alive) continue;  // fails at the same byte
     rewind(std::min(n_common, n_alive));
     previous = piece;
     bool alive = true;
@@ -112,7 +112,7 @@ void GrammarMatcher::allow_by_id(const TokenPieces& pieces, std::vector<bool>& a
   }
 }
 
-// What follows where the grammar names the token, or does not exclude it. True if there is any.
+// Follows the places where the grammar names or does not exclude the token. True if there are any.
 bool GrammarMatcher::follow_token(Token token, bool after_text) {
   const Frame& now = frames_.front();
   if (now.partial.n_left > 0) return false;
@@ -146,7 +146,7 @@ void GrammarMatcher::rewind(std::size_t n_bytes) {
   stacks_.resize(frames_.back().last);
 }
 
-// A frame for one more byte; false, and no frame, if the grammar does not allow it.
+// Adds a frame for one more byte. Returns false and adds none if the grammar does not allow it.
 bool GrammarMatcher::push_byte(unsigned char byte) {
   const Frame& top = frames_.back();
   PartialChar partial = top.partial;
@@ -167,7 +167,7 @@ bool GrammarMatcher::push_byte(unsigned char byte) {
   }
   const std::optional<CharClass::Range> range = range_of(partial);
   if (!range) return false;
-  if (partial.n_left > 0) charge(top.last - top.first);
+  if (partial.n_left > 0) charge_looks(top.last - top.first);
   if (partial.n_left == 0) return push_char(range->first);
   const bool possible = std::any_of(
       stacks_.begin() + static_cast<std::ptrdiff_t>(top.first),
@@ -178,9 +178,9 @@ bool GrammarMatcher::push_byte(unsigned char byte) {
   return possible;
 }
 
-// The characters that may come of it; none if it is not UTF-8.
+// The characters that it may become; none if it is not UTF-8.
 std::optional<CharClass::Range> GrammarMatcher::range_of(const PartialChar& partial) {
-  constexpr char32_t kFirst[] = {0, 0, 0x80, 0x800, 0x10000};  // with so many bytes
+  constexpr char32_t kFirst[] = {0, 0, 0x80, 0x800, 0x10000};  // by number of bytes
   const unsigned n_bits_left = 6U * partial.n_left;
   const char32_t low = partial.value << n_bits_left;
   const char32_t high = low | ((1U << n_bits_left) - 1);
@@ -191,16 +191,18 @@ std::optional<CharClass::Range> GrammarMatcher::range_of(const PartialChar& part
   return range;
 }
 
-// For stacks that are looked at, and alternatives: each is cheaper than a stack that is followed, but
-// there may be tens of thousands for every byte of the vocabulary.
-void GrammarMatcher::charge(std::size_t n_looks) {
-  n_steps_left_ -= std::min(n_steps_left_, n_looks / kLooksPerStep);
+void GrammarMatcher::charge(std::size_t n_steps) {
+  n_steps_left_ -= std::min(n_steps_left_, n_steps);
 }
+
+// Charges for stacks that are looked at. Each is cheaper than one that is followed, but there may
+// be tens of thousands for every byte of the vocabulary.
+void GrammarMatcher::charge_looks(std::size_t n_stacks) { charge(n_stacks / kLooksPerStep); }
 
 bool GrammarMatcher::push_char(char32_t code_point) {
   const Frame top = frames_.back();
   const std::size_t first = stacks_.size();
-  charge(top.last - top.first);
+  charge_looks(top.last - top.first);
   ++step_;
   for (std::size_t i = top.first; i < top.last; ++i) {
     if (stacks_[i] == kBottom) continue;
@@ -214,13 +216,14 @@ bool GrammarMatcher::push_char(char32_t code_point) {
   return true;
 }
 
-// Adds to stacks_ all that start with a character or token to match, from this place on.
+// Adds to stacks_ all stacks from this place on that start with a character or token to match.
 void GrammarMatcher::follow(std::uint32_t symbol_idx, NodeId below) {
   todo_.assign(1, {symbol_idx, below});
+  charge(1);
   while (!todo_.empty() && n_steps_left_ > 0) {
     Place place = todo_.back();
     todo_.pop_back();
-    // Only places with something after them are returned to (below), so this ends at once.
+    // Only places with something after them are returned to (see below), so this ends at once.
     while (grammar_.symbol(place.symbol).kind == Kind::kEnd && place.below != kBottom) {
       place = {nodes_[place.below].symbol, nodes_[place.below].below};
     }
@@ -228,7 +231,6 @@ void GrammarMatcher::follow(std::uint32_t symbol_idx, NodeId below) {
     const NodeId id = symbol.kind == Kind::kEnd ? kBottom : node_at(place);
     if (n_steps_left_ == 0) return;
     if (std::exchange(nodes_[id].visited, step_) == step_) continue;
-    --n_steps_left_;
     if (symbol.kind != Kind::kRule) {
       stacks_.push_back(id);
       continue;
@@ -236,7 +238,7 @@ void GrammarMatcher::follow(std::uint32_t symbol_idx, NodeId below) {
     const bool is_last = grammar_.symbol(place.symbol + 1).kind == Kind::kEnd;
     const NodeId next = is_last ? place.below : node_at({place.symbol + 1, place.below});
     const std::span<const std::uint32_t> alternatives = grammar_.alternatives(symbol.value);
-    charge(alternatives.size());  // most of them may lead to the same place
+    charge(alternatives.size());  // also those that lead to a place that was visited
     for (const std::uint32_t start : alternatives) todo_.push_back({start, next});
   }
 }
@@ -267,8 +269,8 @@ void GrammarMatcher::rebuild_index() {
   }
 }
 
-// Forgets the nodes that no stack of the answer stands on. Nodes stand on earlier ones, so one pass
-// from the last to the first finds all that are needed, and one back moves them together.
+// Removes the nodes that no stack of the answer needs. Nodes refer to earlier ones, so one pass
+// from the last to the first finds all that are needed, and one pass forward moves them together.
 void GrammarMatcher::collect() {
   std::vector<NodeId> moved(nodes_.size(), kBottom);
   constexpr NodeId kNeeded = 1;

@@ -1,14 +1,13 @@
 // GrammarMatcher: how far an answer has come in its grammar, and which tokens may follow.
 //
-// All ways to read the answer so far are followed at once, each a stack of places to return to. The
-// stacks share their lower parts: a node is a place in the grammar and the node below it, and the
-// same node is never made twice, so that ways that have met again are one. What one token may cost
-// is limited (GrammarLimits::grammar_steps_max): libllama's matcher takes seconds per token on 60 bytes
-// such as `root ::= "a" root "b" | "a" root "c" | "a" root "d"`, nine times as long for each "a".
+// It follows all ways to read the answer so far at once. Each way is a stack of places to return
+// to. Stacks share their lower parts: a node is a place in the grammar and the node below it. Nodes
+// are unique, so that ways that meet again become one. The cost per token is limited
+// (GrammarLimits::grammar_steps_max): libllama's matcher takes seconds per token on 60 bytes such
+// as `root ::= "a" root "b" | "a" root "c" | "a" root "d"`, nine times as long for each "a".
 //
 // Threads: thread-compatible.
-// Errors:  kInvalidArgument for a grammar too ambiguous to follow; the matcher is then of no more
-// use.
+// Errors:  kInvalidArgument for a grammar too ambiguous to follow; the matcher is then unusable.
 #pragma once
 
 #include <cstddef>
@@ -29,10 +28,10 @@ class GrammarMatcher {
   [[nodiscard]] static Result<GrammarMatcher> create(
       Grammar grammar, std::size_t n_steps_max = kGrammarLimits.grammar_steps_max);
 
-  // Goes on by the token. False, and all stays as it was, if the grammar does not allow it. Tokens
-  // that end an answer are allowed where the grammar may end.
+  // Advances by the token. Returns false and changes nothing if the grammar does not allow it.
+  // Tokens that end an answer are allowed where the grammar may end.
   [[nodiscard]] Result<bool> accept(Token token, const TokenPieces& pieces);
-  // Of all tokens, whether accept() would take them.
+  // For each token, whether accept() would return true.
   [[nodiscard]] Result<void> find_allowed(const TokenPieces& pieces, std::vector<bool>& allowed);
 
  private:
@@ -41,16 +40,16 @@ class GrammarMatcher {
 
   struct Node {
     std::uint32_t symbol;   // the place in the grammar
-    NodeId below;           // always less than the node's own
-    std::uint64_t visited;  // in which step
+    NodeId below;           // always less than the node's own id
+    std::uint64_t visited;  // the step that visited it last
   };
-  // The bytes of a character so far, where a token ended inside of it.
+  // The bytes so far of a character in which a token ended.
   struct PartialChar {
     std::uint32_t value = 0;
     std::uint8_t n_bytes = 0;  // 0: none
     std::uint8_t n_left = 0;
   };
-  // After some bytes of a token: stacks_[first, last), none if they are not allowed.
+  // After some bytes of a token: stacks_[first, last).
   struct Frame {
     std::size_t first;
     std::size_t last;
@@ -73,7 +72,8 @@ class GrammarMatcher {
   // Frames.
   void restart();
   void rewind(std::size_t n_bytes);
-  void charge(std::size_t n_looks);
+  void charge(std::size_t n_steps);
+  void charge_looks(std::size_t n_stacks);
   [[nodiscard]] bool push_byte(unsigned char byte);
   [[nodiscard]] bool push_char(char32_t code_point);
   [[nodiscard]] static std::optional<CharClass::Range> range_of(const PartialChar& partial);
@@ -86,13 +86,13 @@ class GrammarMatcher {
   Grammar grammar_;
   std::vector<Node> nodes_;
   std::vector<NodeId> index_;  // open-addressed by the node's contents; kBottom: free
-  std::uint64_t step_ = 0;     // the next character or token
+  std::uint64_t step_ = 0;     // counts characters and tokens
   std::size_t n_steps_max_;    // for one token
   std::size_t n_steps_left_;
   std::size_t n_nodes_to_collect_;
 
-  std::vector<NodeId> stacks_;  // where the answer stands, then those of the frames
-  std::vector<Frame> frames_;   // [0]: the answer so far
+  std::vector<NodeId> stacks_;  // those of the answer, then those of the frames
+  std::vector<Frame> frames_;   // [0]: the answer so far; then one per byte
   std::vector<Place> todo_;
 };
 

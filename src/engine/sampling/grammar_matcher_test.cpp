@@ -119,7 +119,7 @@ TEST(GrammarMatcher, TokensCanBeNamed) {
   GrammarMatcher matcher = matcher_of(R"(root ::= !<tool>* <tool> "abc" | "x")", words);
   const std::size_t n_texts = words.pieces().sorted().size();
   EXPECT_EQ(allowed_by(matcher, words).size(), n_texts) << "all, one by its name";
-  // A token that is only a part of a character, taken for what it is.
+  // A token that is only part of a character is accepted by its id.
   EXPECT_TRUE(*matcher.accept(words.token("\xE2\x82"), words.pieces()));
   EXPECT_TRUE(*matcher.accept(words.token("<tool>"), words.pieces()));
   EXPECT_EQ(allowed_by(matcher, words), (std::set<std::string>{"a", "abc"}));
@@ -132,13 +132,13 @@ TEST(GrammarMatcher, LongAnswersTakeNoMoreMemoryThanTheirDepth) {
   const auto accept = [&](std::string_view piece) {
     ASSERT_TRUE(*matcher.accept(words.token(piece), words.pieces()));
   };
-  for (int i = 0; i < 20'000; ++i) accept("[");  // deeper than any recursion could go
+  for (int i = 0; i < 20'000; ++i) accept("[");  // deeper than recursion could go
   for (int i = 0; i < 20'000; ++i) accept(i % 2 == 0 ? "a" : "b");
   for (int i = 0; i < 20'000; ++i) accept("]");
   EXPECT_TRUE(*matcher.accept(0, words.pieces()));
 }
 
-// Grammars that make libllama take seconds per token, or all memory.
+// Grammars on which libllama takes seconds per token, or all memory.
 TEST(GrammarMatcher, GivesUpOnTooAmbiguousGrammars) {
   const Words words({"aaaa", "aaaaaaaaaaaaaaaax"});
   const auto run = [&words](std::string_view grammar) -> Result<void> {
@@ -170,7 +170,7 @@ TEST(GrammarMatcher, GivesUpOnGrammarsTooAmbiguousFromTheStart) {
   EXPECT_EQ(GrammarMatcher::create(std::move(*grammar)).error().code, Code::kInvalidArgument);
 }
 
-// Thousands of ways that none of the vocabulary's bytes go on by, looked at for each of them.
+// Thousands of ways that no byte of the vocabulary continues; each is checked for every byte.
 TEST(GrammarMatcher, WaysThatEndAtOnceAreCountedToo) {
   std::vector<std::string> pairs;
   for (int first = 'a'; first <= 'z'; ++first) {
@@ -196,7 +196,7 @@ TEST(GrammarMatcher, ManyExcludedTokensTakeOneLookAtTheVocabulary) {
   EXPECT_EQ(allowed_by(two, words).size(), words.pieces().sorted().size());
 }
 
-// Stock libllama is the oracle: the same tokens at every step of random answers.
+// Compared with stock libllama: the same tokens are allowed at every step of random answers.
 
 constexpr std::string_view kJson = R"(root   ::= object
 value  ::= object | array | string | number | ("true" | "false" | "null") ws
@@ -217,8 +217,8 @@ const std::vector<std::string_view> kGrammars = {
     R"(root ::= <|im_start|> "user" | !<|im_start|> [a-z]*)",
 };
 
-// Where libllama is no oracle: it takes a NUL for the end of a piece, much for UTF-8 that is none,
-// and refuses parts of characters where the grammar names tokens.
+// Whether libllama is a valid reference: it takes a NUL for the end of a piece, accepts much that
+// is not UTF-8, and refuses parts of characters where the grammar names tokens.
 bool comparable(const std::string& bytes, std::string_view grammar) {
   std::string text;
   const std::size_t n_taken = append_repaired_utf8(text, bytes);
@@ -226,7 +226,7 @@ bool comparable(const std::string& bytes, std::string_view grammar) {
   return bytes.starts_with(text) && !bytes.contains('\0') && !named_part;
 }
 
-// Random answers of at most as many tokens as there are choices.
+// Random answers with at most one token per choice.
 void compare_with_libllama(const std::string& text, const std::vector<std::uint32_t>& chosen) {
   const Vocabulary& vocabulary = needle_vocabulary();
   const TokenPieces& pieces = vocabulary.pieces();
@@ -241,7 +241,7 @@ void compare_with_libllama(const std::string& text, const std::vector<std::uint3
   std::vector<bool> allowed;
   std::vector<llama_token_data> candidates(pieces.n_tokens());
   std::string answer;
-  std::string rest;  // of the answer, inside a character
+  std::string rest;  // the end of the answer, inside a character
   for (const std::uint32_t choice : chosen) {
     RC_ASSERT(matcher.find_allowed(pieces, allowed).has_value());
     for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -279,13 +279,13 @@ RC_GTEST_PROP(GrammarMatcher, AllowsWhatLibllamaAllows, ()) {
   compare_with_libllama(std::string(*rc::gen::elementOf(kGrammars)), *choices(12));
 }
 
-// Rules use only later ones, so that none begins with itself.
+// Rules use only later rules, so that none begins with itself.
 std::string random_alternatives(int rule, int n_rules, int depth) {
   const auto one_of = [](int n) { return *rc::gen::resize(100, rc::gen::inRange(0, n)); };
   std::string text;
   for (int n_alternatives = 1 + one_of(3); n_alternatives > 0; --n_alternatives) {
     for (int n_items = one_of(4); n_items > 0; --n_items) {
-      // Counts last, and of single items only: libllama copies what they count.
+      // Counts come last and only for single items: libllama copies what they count.
       constexpr std::string_view kRepetitions[] = {" ",  " ",  " ",    "? ",
                                                    "* ", "+ ", "{2} ", "{1,3} "};
       const int kind = one_of(7);
@@ -306,8 +306,8 @@ std::string random_alternatives(int rule, int n_rules, int depth) {
   return text;
 }
 
-// A rule uses itself at most once: libllama keeps every way to read the answer by itself, and two
-// ways back out of each of many open brackets would take it longer than anybody waits.
+// A rule uses itself at most once: libllama keeps every way to read the answer separately, and two
+// ways out of each of many open brackets would take it too long.
 RC_GTEST_PROP(GrammarMatcher, AllowsWhatLibllamaAllowsForAnyGrammar, ()) {
   constexpr int kRules = 3;
   std::string text = "root ::= r0\n";

@@ -12,12 +12,12 @@ using Kind = GrammarSymbol::Kind;
 // For messages: a name may be as long as the grammar.
 std::string_view shortened(std::string_view name) { return name.substr(0, 64); }
 
-// The rules that may stand for no text at all. An alternative does once all its symbols are such
-// rules; each rule is looked at once, when it is found, so that this takes linear time.
+// The rules that may match the empty text. An alternative may if all its symbols are such rules.
+// Each rule is visited once, when it is found, so that this takes linear time.
 std::vector<bool> rules_that_may_be_empty(const GrammarRules& grammar) {
   struct Alternative {
     std::uint32_t rule;
-    std::size_t n_left;  // symbols not known to be empty
+    std::size_t n_left;  // symbols not known to match the empty text
   };
   std::vector<Alternative> alternatives;
   std::vector<std::vector<std::size_t>> alternatives_with(grammar.rules.size());
@@ -49,7 +49,7 @@ std::vector<bool> rules_that_may_be_empty(const GrammarRules& grammar) {
   return may_be_empty;
 }
 
-// For each rule those it may begin with.
+// For each rule, the rules it may begin with.
 std::vector<std::vector<std::uint32_t>> rules_to_begin_with(const GrammarRules& grammar) {
   const std::vector<bool> may_be_empty = rules_that_may_be_empty(grammar);
   std::vector<std::vector<std::uint32_t>> begins(grammar.rules.size());
@@ -57,8 +57,8 @@ std::vector<std::vector<std::uint32_t>> rules_to_begin_with(const GrammarRules& 
     for (const GrammarRules::Sequence& sequence : grammar.rules[rule].alternatives) {
       for (std::size_t i = 0; i < sequence.size() && sequence[i].kind == Kind::kRule; ++i) {
         const std::uint32_t next = sequence[i].value;
-        // `loop ::= item loop |` of an item that may be empty: the loop at the end is itself again
-        // with nothing left to do, which the matcher sees.
+        // In `loop ::= item loop |`, if item may be empty, the loop at the end is the same rule
+        // with nothing left to do; the matcher detects that.
         const bool same_again = next == rule && i + 1 == sequence.size();
         if (!same_again) begins[rule].push_back(next);
         if (!may_be_empty[next]) break;
@@ -68,13 +68,13 @@ std::vector<std::vector<std::uint32_t>> rules_to_begin_with(const GrammarRules& 
   return begins;
 }
 
-// A rule on a cycle, by depth-first search without recursion: the chain may be as long as the
-// grammar.
+// Looks for a rule on a cycle. The depth-first search does not recurse: a chain may be as long as
+// the grammar.
 Result<void> check_left_recursion(const GrammarRules& grammar) {
   const std::vector<std::vector<std::uint32_t>> begins = rules_to_begin_with(grammar);
   enum class Visit : std::uint8_t { kNot, kOpen, kDone };
   std::vector<Visit> visits(grammar.rules.size(), Visit::kNot);
-  std::vector<std::pair<std::uint32_t, std::size_t>> path;  // a rule, and the next one to look at
+  std::vector<std::pair<std::uint32_t, std::size_t>> path;  // a rule, and the next one to visit
   for (std::uint32_t start = 0; start < grammar.rules.size(); ++start) {
     if (visits[start] != Visit::kNot) continue;
     visits[start] = Visit::kOpen;

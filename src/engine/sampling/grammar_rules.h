@@ -1,8 +1,8 @@
-// GrammarRules: a grammar as it is written, before it is known to make sense. What lies between the
-// parser (gbnf_parser.h) and Grammar.
+// GrammarRules: a grammar as written, before it is checked. The parser (gbnf_parser.h) makes it,
+// and Grammar is made from it.
 //
-// Threads: plain data that refers to the grammar's text. Errors: check_rules() says
-// kInvalidArgument and names the rule.
+// Threads: plain data that refers to the grammar's text.
+// Errors:  check_rules(): kInvalidArgument with the name of the rule.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace slipstream {
 struct GrammarRules {
   using Sequence = std::vector<GrammarSymbol>;
   struct Rule {
-    // In the grammar's text. Groups and repetitions are rules with the name of that they stand in.
+    // Points into the grammar's text. Groups and repetitions have the name of the enclosing rule.
     std::string_view name;
     bool defined = false;
     std::vector<Sequence> alternatives = {};
@@ -28,8 +28,8 @@ struct GrammarRules {
   std::uint32_t root = 0;
 };
 
-// Every rule that is used has a definition, and none can come back to itself without a character in
-// between (left recursion): matching would never end.
+// Checks that every rule that is used is defined, and that none can reach itself again without a
+// character in between (left recursion): matching would never end.
 [[nodiscard]] Result<void> check_rules(const GrammarRules& grammar);
 
 }  // namespace slipstream

@@ -77,7 +77,7 @@ TEST(Grammar, RefusesLeftRecursion) {
             "grammar: rule \"root\" can begin with itself (left recursion)");
   EXPECT_EQ(error_of("root ::= \"x\" a\na ::= b \"a\"\nb ::= a | \"b\""),
             "grammar: rule \"a\" can begin with itself (left recursion)");
-  // Hidden behind what may be empty, here at one remove; libllama fills all memory with this.
+  // Hidden behind a rule that may be empty, here indirectly. libllama fills all memory with this.
   EXPECT_EQ(error_of("root ::= a root \"z\" | \"y\"\na ::= b\nb ::= \"x\" |"),
             "grammar: rule \"root\" can begin with itself (left recursion)");
   EXPECT_EQ(error_of("root ::= \"a\" root | \"a\""), "none") << "right recursion";
@@ -103,8 +103,8 @@ TEST(Grammar, RefusesWhatIsTooLarge) {
   EXPECT_EQ(error_of("root ::= \"a\"{1000}{1000}"), "none");
 }
 
-// Each rule begins with the next: a search by recursion would overflow the stack on the first and
-// take 2^n steps on the second.
+// Each rule begins with the next: a recursive search would overflow the stack on the first grammar
+// and take 2^n steps on the second.
 TEST(Grammar, ChecksLongChainsInLinearTime) {
   const auto next = [](int i) { return format_text("r{}", i + 1); };
   std::string simple = "root ::= r0\n";

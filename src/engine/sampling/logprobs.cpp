@@ -12,7 +12,7 @@
 namespace slipstream {
 namespace {
 
-// The best n, by a heap that has the worst of them on top.
+// The best n, with a heap that has the worst of them on top.
 std::vector<TokenLogprob> best(std::span<const float> logits, std::size_t n) {
   const auto is_better = [](const TokenLogprob& a, const TokenLogprob& b) {
     return a.logprob != b.logprob ? a.logprob > b.logprob : a.token < b.token;
@@ -37,8 +37,7 @@ std::vector<TokenLogprob> best(std::span<const float> logits, std::size_t n) {
 
 Result<float> checked_max(std::span<const float> logits) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  // Lanes that do not wait for each other, which compilers turn into vectors: this runs for every
-  // token of every sequence.
+  // Compilers turn independent lanes into vector code. This runs for every token of every sequence.
   constexpr std::size_t kLanes = 16;
   std::array<float, kLanes> maxima;
   std::array<std::uint32_t, kLanes> nans = {};
@@ -68,7 +67,7 @@ Result<TokenLogprobs> logprobs_of(std::span<const float> logits, Token token, in
   if (!max) return std::unexpected(max.error());
   double sum = 0;
   for (const float logit : logits) sum += std::exp(logit - *max);
-  // In this order large logits keep their small differences.
+  // In this order, small differences between large logits are kept.
   const auto logprob = [max = double{*max}, log_sum = std::log(sum)](float logit) {
     return static_cast<float>((logit - max) - log_sum);
   };

@@ -2,9 +2,8 @@
 // penalties, temperature or anything else is applied.
 //
 // Threads: pure functions.
-// Errors:  kCorrupt for logits with NaN or plus infinity, or without any finite one: the model or
-// its
-//          weights are broken. Minus infinity is fine: a token the model rules out.
+// Errors:  kCorrupt for logits with NaN or plus infinity, or without a finite one: the model or its
+//          weights are broken. Minus infinity is valid: the model rules the token out.
 #pragma once
 
 #include <span>
@@ -21,14 +20,14 @@ struct TokenLogprob {
 };
 
 struct TokenLogprobs {
-  float logprob = 0;                   // of the token that was chosen, or that stands in the prompt
-  std::vector<TokenLogprob> top = {};  // the most probable ones, best first, lower ids first
+  float logprob = 0;                   // of the chosen token, or of the prompt's token
+  std::vector<TokenLogprob> top = {};  // the most probable ones, best first; ties: lower ids first
 };
 
-// The highest logit.
+// The highest logit, after checking all of them.
 [[nodiscard]] Result<float> checked_max(std::span<const float> logits);
 
-// Of the token, and of the n_top most probable ones (or as many as there are).
+// Log-probabilities of the token and of the n_top most probable ones (fewer if there are fewer).
 [[nodiscard]] Result<TokenLogprobs> logprobs_of(std::span<const float> logits, Token token,
                                                 int n_top);
 

@@ -1,4 +1,4 @@
-// Floats that no model should give, for tests.
+// Floats that no model should compute, for tests.
 #pragma once
 
 #include <limits>

@@ -16,9 +16,9 @@ namespace slipstream {
 namespace {
 
 constexpr float kBanned = -std::numeric_limits<float>::infinity();
-// Below this, logits divided by the temperature overflow; the difference to 0 cannot be seen.
+// Below this, logits divided by the temperature overflow. The difference from 0 is not noticeable.
 constexpr float kTemperatureMin = 1e-5F;
-// libllama's cuts keep at least so many tokens.
+// libllama's filters keep at least this many tokens.
 constexpr std::size_t kKeptMin = 1;
 
 std::size_t index(Token token) { return static_cast<std::size_t>(token); }
@@ -128,7 +128,7 @@ void Sampler::add_dice(const SamplingParams& params) {
   if (params.top_p < 1) add(llama_sampler_init_top_p(params.top_p, kKeptMin));
   if (params.min_p > 0) add(llama_sampler_init_min_p(params.min_p, kKeptMin));
   add(llama_sampler_init_temp(params.temperature));
-  // That one seed means "a random one" to libllama, and would not be the same twice.
+  // To libllama this one seed means "a random one", so its results would not be repeatable.
   add(llama_sampler_init_dist(seed_ == LLAMA_DEFAULT_SEED ? seed_ - 1 : seed_));
 }
 
@@ -164,8 +164,8 @@ Result<Sampled> Sampler::sample(std::span<const float> logits) {
   SLIP_CHECK(logits.size() == index(vocabulary_->n_tokens()), "not one logit per token");
   const Result<float> max = checked_max(logits);
   if (!max) return std::unexpected(max.error());
-  // Most greedy answers have nothing that changes logits, and eight sequences copying a large
-  // vocabulary's took a fiftieth of the step.
+  // Most greedy answers need no changed logits. Copying the logits of a large vocabulary for eight
+  // sequences took a fiftieth of the step.
   const bool is_plain = !dice_ && biases_.empty() && !history_ && !grammar_;
   const Result<Token> token = is_plain ? first_with(logits, *max) : choose_adjusted(logits);
   if (!token) return std::unexpected(token.error());
@@ -191,9 +191,9 @@ Result<Token> Sampler::choose_adjusted(std::span<const float> logits) {
   return *accepted ? token : choose_allowed(*grammar_);
 }
 
-// Penalties and DRY change only tokens that were there before. Showing them just those gives the
-// same logits as showing them all, without looking up every token of the vocabulary in their
-// tables, which takes milliseconds.
+// Penalties and DRY change only tokens that occurred before. Passing just those gives the same
+// logits as passing all, without looking up every token of the vocabulary in their tables, which
+// takes milliseconds.
 void Sampler::adjust_by_history() {
   if (!history_ || seen_.empty()) return;
   candidates_.clear();
@@ -204,8 +204,8 @@ void Sampler::adjust_by_history() {
     logits_[index(array.data[i].id)] = array.data[i].logit;
 }
 
-// After a token the grammar refused: with all the others it refuses out of the way. Trying one
-// first is what makes grammars cheap, for most answers keep to theirs by themselves.
+// Called after the grammar refused a token: bans all tokens that it refuses and chooses again.
+// Trying one token first makes grammars cheap: most answers follow their grammar by themselves.
 Result<Token> Sampler::choose_allowed(GrammarMatcher& grammar) {
   const TokenPieces& pieces = vocabulary_->pieces();
   if (const Result<void> found = grammar.find_allowed(pieces, allowed_); !found) {
@@ -229,8 +229,8 @@ Result<Token> Sampler::choose() {
   const Result<float> max = checked_max(logits_);
   if (!max) return fail(Code::kInvalidArgument, "logit_bias leaves no token to choose");
   if (!dice_) return first_with(logits_, *max);
-  // libllama's typical_p multiplies 0 by infinity where a probability underflows, and with the NaN
-  // that makes, it keeps the wrong tokens. These here have less than 1e-34.
+  // If a probability underflows, libllama's typical_p multiplies 0 by infinity, and the NaN makes
+  // it keep the wrong tokens. The tokens left out here have probabilities below 1e-34.
   const float floor = prunes_ ? *max - 80 : kBanned;
   candidates_.clear();
   for (std::size_t i = 0; i < logits_.size(); ++i) {

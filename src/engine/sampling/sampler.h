@@ -1,15 +1,15 @@
-// Sampler: chooses the next token of one sequence, over libllama's samplers, and remembers what the
-// choice depends on: the tokens so far, the place in the grammar, the state of the dice.
+// Sampler: chooses the next token of one sequence with libllama's samplers. It keeps what this
+// depends on: the tokens so far, the position in the grammar, the state of the random generator.
 //
 //   bias -> penalties -> DRY -> top_k -> typical_p -> top_p -> min_p -> temperature -> dice
 //
-// as in llama.cpp. Greedily (temperature 0) what follows DRY is left out: the highest logit wins,
-// of equal ones the lowest id. The same seed and logits give the same tokens.
+// as in llama.cpp. At temperature 0 (greedy) the steps after DRY are left out: the highest logit
+// wins; among equal ones, the lowest id. The same seed and logits give the same tokens.
 //
 // Threads: thread-compatible; create() may run on another thread than sample().
-// Errors:  create(): kInvalidArgument. sample(): kCorrupt for logits that are none (logprobs.h),
-//          kInvalidArgument where bans or the grammar leave no token. It must not be used after
-//          that.
+// Errors:  create(): kInvalidArgument. sample(): kCorrupt for logits that are not valid
+//          (logprobs.h); kInvalidArgument if bans or the grammar leave no token. The sampler must
+//          not be used after an error.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ namespace slipstream {
 
 struct Sampled {
   Token token = 0;
-  std::optional<TokenLogprobs> logprobs = {};  // if SamplingParams asked for them
+  std::optional<TokenLogprobs> logprobs = {};  // if SamplingParams requested them
 };
 
 class Sampler {
@@ -42,21 +42,21 @@ class Sampler {
   [[nodiscard]] static Result<Sampler> create(const Vocabulary& vocabulary,
                                               const SamplingParams& params);
 
-  // One that has chosen nothing yet, of the same parameters but for the seed: without reading the
-  // grammar again, or looking for DRY's breakers in the whole vocabulary.
+  // A sampler that has chosen nothing yet, with the same parameters except the seed. Cloning avoids
+  // parsing the grammar again and searching the whole vocabulary for DRY's breakers.
   [[nodiscard]] Sampler clone(const SamplingParams& params) const;
 
   Sampler(Sampler&& other) noexcept;
   Sampler& operator=(Sampler&& other) noexcept;
   ~Sampler();
 
-  // What was there before the answer: penalties and DRY see it, the grammar does not.
+  // The tokens before the answer: penalties and DRY see them, the grammar does not.
   void accept_prompt(std::span<const Token> tokens);
 
-  // Chooses by the logits, one per token of the vocabulary, and goes on by the token.
+  // Chooses a token from the logits, one per token of the vocabulary, and continues after it.
   [[nodiscard]] Result<Sampled> sample(std::span<const float> logits);
 
-  // The one asked for, or the one taken where none was.
+  // The requested seed, or the random one if none was requested.
   [[nodiscard]] std::uint32_t seed() const { return seed_; }
 
  private:
@@ -78,18 +78,18 @@ class Sampler {
 
   const Vocabulary* vocabulary_;
   std::vector<LogitBias> biases_;
-  SamplerPtr history_;  // penalties and DRY; none if both are off
-  SamplerPtr dice_;     // all after them; none: greedy
+  SamplerPtr history_;  // penalties and DRY; null if both are off
+  SamplerPtr dice_;     // everything after them; null: greedy
   std::optional<GrammarMatcher> grammar_;
   bool prunes_ = false;  // see choose()
   int n_top_logprobs_ = -1;
   std::uint32_t seed_ = 0;
 
-  std::size_t n_history_max_ = 0;  // tokens that history_ looks back at
-  std::vector<Token> seen_;        // each once
+  std::size_t n_history_max_ = 0;  // how many tokens history_ looks back at
+  std::vector<Token> seen_;        // without duplicates
   std::vector<bool> is_seen_;
 
-  // Of one call, kept for the next.
+  // Buffers of sample(), kept for the next call.
   std::vector<float> logits_;
   std::vector<llama_token_data> candidates_;
   std::vector<bool> allowed_;

@@ -24,7 +24,7 @@ Sampler sampler_of(const SamplingParams& params) {
   return std::move(*sampler);
 }
 
-// These, and all others out of reach.
+// The given logits; all other tokens are out of reach.
 std::vector<float> logits_of(const std::map<Token, float>& likely) {
   std::vector<float> logits(n_vocab(), -1000);
   for (const auto& [token, logit] : likely) logits[static_cast<std::size_t>(token)] = logit;
@@ -39,7 +39,7 @@ std::vector<float> random_logits(std::uint32_t seed) {
   return logits;
 }
 
-// What comes in n independent draws.
+// How often each token comes in n independent draws.
 std::map<Token, int> draws(const SamplingParams& params, const std::map<Token, float>& likely,
                            int n = 300) {
   SamplingParams seeded = params;
@@ -116,7 +116,7 @@ TEST(Sampler, MinPCutsWhatIsFarBelowTheBest) {
   EXPECT_EQ(drawn({.min_p = 0.5F}, likely), std::set<Token>{1});
 }
 
-// All but the seven have a probability that is 0 in floats, on which libllama's own sampler fails.
+// All tokens but seven have probability 0 in floats; libllama's own sampler fails on that.
 TEST(Sampler, TypicalPKeepsWhatIsAsSurprisingAsExpected) {
   std::map<Token, float> likely = {{0, std::log(0.4F)}};
   for (Token token = 1; token <= 6; ++token) likely[token] = std::log(0.1F);
@@ -276,7 +276,7 @@ TEST(Sampler, ABadGrammarIsRefused) {
   EXPECT_FALSE(Sampler::create(needle_vocabulary(), {.temperature = -1}).has_value());
 }
 
-// Trying a token first must not change what is chosen.
+// Trying a token first must not change which one is chosen.
 RC_GTEST_PROP(Sampler, GreedyWithAGrammarTakesTheHighestItAllows, (std::uint32_t seed)) {
   const std::string text = R"(root ::= "{" pair ("," pair)* "}"
 pair ::= "\"" [a-z ]+ "\":" ([0-9]+ | "[" [0-9]* "]"))";
@@ -286,7 +286,7 @@ pair ::= "\"" [a-z ]+ "\":" ([0-9]+ | "[" [0-9]* "]"))";
       *GrammarMatcher::create(*Grammar::parse(text, needle_vocabulary().n_tokens(), nullptr));
   std::vector<bool> allowed;
   for (std::uint32_t i = 0; i < 10; ++i) {
-    // As a model does it: mostly what the grammar would have it say.
+    // Like a model: prefers mostly what the grammar allows.
     std::vector<float> logits = random_logits(seed + i);
     RC_ASSERT(matcher.find_allowed(pieces, allowed).has_value());
     Token expected = -1;
@@ -303,7 +303,7 @@ pair ::= "\"" [a-z ]+ "\":" ([0-9]+ | "[" [0-9]* "]"))";
   }
 }
 
-// libllama's penalties and DRY, shown the whole vocabulary as llama.cpp does it.
+// Compared with libllama's penalties and DRY on the whole vocabulary, as in llama.cpp.
 RC_GTEST_PROP(Sampler, HistoryCountsAsInLlamaCpp, (std::uint32_t seed)) {
   SamplingParams params{.temperature = 0,
                         .repeat_penalty = 1.3F,
@@ -329,7 +329,7 @@ RC_GTEST_PROP(Sampler, HistoryCountsAsInLlamaCpp, (std::uint32_t seed)) {
   for (const Token token : prompt) accept(token);
   for (std::uint32_t i = 0; i < 20; ++i) {
     std::vector<float> logits = random_logits(seed + i);
-    for (std::size_t token = 0; token < 6; ++token) logits[token] += 9;  // what repeats
+    for (std::size_t token = 0; token < 6; ++token) logits[token] += 9;  // so that tokens repeat
     std::vector<llama_token_data> candidates;
     for (std::size_t token = 0; token < logits.size(); ++token) {
       candidates.push_back({static_cast<Token>(token), logits[token], 0});

@@ -8,8 +8,8 @@
 namespace slipstream {
 
 struct SamplingLimits {
-  // Sampling parameters past these are refused (sampling_params.h). Penalties keep so many tokens
-  // per sequence, and each breaker of DRY is looked for in the whole vocabulary.
+  // Larger parameters are refused (sampling_params.h). Penalties keep this many tokens per
+  // sequence, and each DRY breaker is searched in the whole vocabulary.
   std::size_t penalty_window_max = std::size_t{1} << 20;
   std::size_t dry_breakers_max = 16;
   std::size_t logit_biases_max = std::size_t{1} << 16;

@@ -10,10 +10,10 @@
 namespace slipstream {
 namespace {
 
-// libllama cuts longer ones.
+// libllama truncates longer breakers.
 constexpr std::size_t kBreakerBytesMax = 40;
 
-// Written so that NaN is out of every range.
+// NaN is out of every range.
 Result<void> in_range(std::string_view name, double value, double low, double high) {
   if (value >= low && value <= high) return {};
   return fail(Code::kInvalidArgument,

@@ -28,7 +28,7 @@ const Vocabulary& needle_vocabulary() {
 }
 
 llama_model_ptr changed_needle_model(const std::function<void(gguf_context*)>& change) {
-  // Tests run side by side.
+  // Tests run in parallel.
   const std::string path = format_text("{}changed_needle.{}.gguf", testing::TempDir(), ::getpid());
   const gguf_context_ptr source(
       gguf_init_from_file(NEEDLE_MODEL, {.no_alloc = true, .ctx = nullptr}));
@@ -36,7 +36,7 @@ llama_model_ptr changed_needle_model(const std::function<void(gguf_context*)>& c
   gguf_set_kv(changed.get(), source.get());
   change(changed.get());
   SLIP_CHECK(gguf_write_to_file(changed.get(), path.c_str(), true), "cannot write a fixture");
-  (void)needle_model();  // the log is quiet from then on
+  (void)needle_model();  // silences the log
   llama_model_params params = llama_model_default_params();
   params.vocab_only = true;
   llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));

@@ -15,9 +15,9 @@ namespace slipstream {
 
 const llama_model* needle_model();  // without weights
 const Vocabulary& needle_vocabulary();
-// The same with other metadata.
+// The same model with changed metadata.
 llama_model_ptr changed_needle_model(const std::function<void(gguf_context*)>& change);
-// As libllama splits a text by itself.
+// The tokens that libllama itself makes of a text.
 std::vector<Token> stock_tokens(const Vocabulary& vocabulary, std::string_view text,
                                 bool add_special, bool parse_special);
 

@@ -5,11 +5,11 @@
 namespace slipstream {
 namespace {
 
-// The first chunk, before anything is known.
+// The first chunk, before anything is measured.
 constexpr double kTokensAtFirst = 16;
-// How much the newest figure counts.
+// Weight of the newest measurement.
 constexpr double kNew = 0.25;
-// What a chunk changes by after a step: quickly down, slowly up, and not at all near the goal.
+// How a chunk changes after a step: quickly down, slowly up, and not at all near the goal.
 constexpr double kShrinkMost = 0.5;
 constexpr double kGrow = 1.0 / 16;
 constexpr double kNearGoal = 0.9;
@@ -25,7 +25,7 @@ int PrefillControl::n_tokens_max() const {
 }
 
 void PrefillControl::observe(int n_prompt_tokens, int n_generating, double seconds) {
-  if (n_generating == 0) return;  // says nothing about what generating takes
+  if (n_generating == 0) return;  // says nothing about the time to generate
   if (n_prompt_tokens == 0) {
     generate_seconds_ += (generate_seconds_ == 0 ? 1 : kNew) * (seconds - generate_seconds_);
     n_since_probe_ = 0;

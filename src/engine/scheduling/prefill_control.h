@@ -1,11 +1,11 @@
-// PrefillControl: how many tokens of prompts may go into a step in which others generate.
+// PrefillControl: how many prompt tokens may go into a step in which other sequences generate.
 //
-// What a user of a stream feels is the time between two tokens, which is the time of a step. So the
-// chunk is chosen by time: a step with prompts in it takes about kStretch times one without. No
-// model of the machine is needed: the chunk shrinks after a step that took too long and grows after
-// one that did not. (Time is no line over tokens: matrix units round up, and each chunk reads all
-// of a long prompt's cells again.) Every kProbeEvery-th step beside a waiting prompt runs without
-// it, or what is known of such steps would go out of date.
+// Users of a stream notice the time between two tokens, which is the time of a step. So the chunk
+// is chosen by time: a step with prompts takes about kStretch times as long as one without. This
+// needs no model of the machine: the chunk shrinks after a step that took too long and grows after
+// one that did not. (Time is not linear in tokens: matrix units round up, and each chunk reads all
+// cells of a long prompt again.) Every kProbeEvery-th step beside a waiting prompt runs without it,
+// to keep the measured time of such steps up to date.
 //
 // Threads: thread-compatible. Errors: none. No clock: the caller measures.
 #pragma once
@@ -14,17 +14,17 @@ namespace slipstream {
 
 class PrefillControl {
  public:
-  // Of the time between tokens. 3 is what we promise at the 99th percentile, of the time before the
-  // prompt came; noise and the growing cache need the rest.
+  // Factor on the time between tokens. The promise is 3 at the 99th percentile, relative to the
+  // time before the prompt came; noise and the growing cache need the margin.
   static constexpr double kStretch = 1.75;
   static constexpr int kProbeEvery = 32;
-  static constexpr int kTokensMin = 2;  // however slow: a prompt has to end
+  static constexpr int kTokensMin = 2;  // however slow the machine: every prompt must end
 
   explicit PrefillControl(int n_step_tokens_max);
 
-  // For the next step, if others generate in it.
+  // Limit for the next step if other sequences generate in it.
   [[nodiscard]] int n_tokens_max() const;
-  // What a step took, with so many tokens of prompts in it and so many sequences that generated.
+  // Reports how long a step took, with its prompt tokens and generating sequences.
   void observe(int n_prompt_tokens, int n_generating, double seconds);
 
  private:

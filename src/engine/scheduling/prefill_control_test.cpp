@@ -5,7 +5,7 @@
 namespace slipstream {
 namespace {
 
-// A machine on which a step takes so long; returns the chunk after n steps beside a long prompt.
+// A machine with these step times; returns the chunk after n steps beside a long prompt.
 struct Machine {
   double generate_seconds;
   double token_seconds;
@@ -32,7 +32,7 @@ TEST(PrefillControl, FollowsAMachineThatBecomesSlower) {
   EXPECT_NEAR((Machine{.generate_seconds = 0.2, .token_seconds = 0.02}.run(control, 500)), 7, 2);
 }
 
-// A chunk costs much whatever its size, as one at the end of a long prompt does.
+// Each chunk has a high fixed cost, like one at the end of a long prompt.
 TEST(PrefillControl, IsNotMisledByWhatEveryChunkCosts) {
   PrefillControl control(512);
   int n_tokens = 0;

@@ -11,23 +11,23 @@
 namespace slipstream {
 namespace {
 
-// What a client's turn moves on by: a generated token costs about as much time as four of a prompt,
-// which share the reading of the weights. How many a request will generate is not known; most end
-// long before their maximum.
+// What a request costs in its client's turns. A generated token takes about as long as four prompt
+// tokens, which share the reading of the weights. The number of tokens a request will generate is
+// not known; most end long before their maximum.
 constexpr double kCostOfGenerated = 4;
 constexpr int kGeneratedGuess = 256;
 
-// Kept free, for each running sequence, when another is admitted: or the next steps would preempt
-// it.
+// Cells kept free per running sequence when another is admitted; otherwise the next steps would
+// preempt it.
 constexpr int kCellsToGrow = 16;
 
 double cost(int n_prompt, int n_tokens_max) {
   return n_prompt + kCostOfGenerated * std::min(n_tokens_max, kGeneratedGuess);
 }
 
-// Among how many the machine is shared, each counted as often as its priority says. No more than
-// can run at a time: with thousands of clients the clock would all but stand still, and newcomers
-// would go before everybody who waits.
+// Among how many clients the machine is shared, weighted by priority. Not more than can run at a
+// time: with thousands of clients the clock would almost stop, and new clients would overtake all
+// that wait.
 double n_shares(const SchedulerState& state) {
   std::map<std::string_view, int> priority_of_client;
   for (const Sequence& sequence : state.sequences) {
@@ -54,7 +54,7 @@ class Planner {
       (sequence.is_running() ? running_ : waiting_).push_back(&sequence);
     }
     std::ranges::sort(running_, {}, &Sequence::admission_no);
-    // Stable: requests with the same turn come in the order of arrival.
+    // Stable: requests with the same turn stay in the order of arrival.
     std::ranges::stable_sort(waiting_, {}, &Sequence::turn);
   }
 
@@ -68,7 +68,7 @@ class Planner {
   }
 
  private:
-  // Until every sequence that generates can have its cell, and the first one at least one.
+  // Preempts until every generating sequence gets its cell, and the first one gets at least one.
   void preempt() {
     while (running_.size() > 1 && n_cells_wanted() > n_cells_) {
       step_.preempted.push_back(running_.back()->id);
@@ -95,8 +95,8 @@ class Planner {
   }
 
   void admit() {
-    if (!step_.preempted.empty()) return;  // whatever is free now is needed
-    // What running sequences will still take.
+    if (!step_.preempted.empty()) return;  // all free cells are needed
+    // Cells that running sequences will still take.
     int n_reserved = 0;
     for (const Sequence* sequence : running_) {
       n_reserved += sequence->is_generating() ? kCellsToGrow : sequence->n_pending() + kCellsToGrow;
@@ -104,10 +104,10 @@ class Planner {
     for (const Sequence* sequence : waiting_) {
       const int n_running = static_cast<int>(running_.size() + step_.admitted.size());
       if (n_running == state_.limits.n_sequences_max) return;
-      // A prompt's last token is always computed: its output is what the next is sampled from.
+      // A prompt's last token is always computed: the next token is sampled from its output.
       const int n_cached = std::min(sequence->n_cached, sequence->n_tokens() - 1);
       const int n_pending = sequence->n_tokens() - n_cached;
-      // Taking over a prefix that nobody else uses makes it unevictable.
+      // Taking over a prefix that no other sequence uses makes it unevictable.
       const int n_wanted = n_pending + sequence->n_cached_evictable;
       const int n_to_grow = n_running > 0 ? kCellsToGrow : 0;
       if (n_wanted + n_to_grow > n_cells_ - n_reserved) return;
@@ -121,12 +121,12 @@ class Planner {
   void prefill() {
     if (prompts_.empty()) return;
     int n_left = step_.work.empty() ? n_tokens_ : std::min(n_tokens_, supply_.n_prefill_tokens_max);
-    // Rounded up: a single token must go to the first.
+    // Rounded up: a single token must go to the first sequence.
     const int n_given = prefill(prompts_.front(), (n_left + 1) / 2);
     n_left -= n_given;
     std::ranges::stable_sort(prompts_, {}, &Prompt::n_pending);
     for (Prompt& prompt : prompts_) n_left -= prefill(prompt, n_left);
-    // One work item per sequence, whichever halves it was given.
+    // One work item per sequence, even if it got both halves.
     for (const Prompt& prompt : prompts_) {
       if (prompt.n_given > 0) {
         step_.work.push_back(
@@ -161,7 +161,7 @@ class Planner {
   }
 
   void compute(const Sequence& sequence, int first, int n) {
-    if (n_cells_ < n) return;  // only where a single sequence waits for its own cells to be counted
+    if (n_cells_ < n) return;  // only if one sequence is left whose cells are not counted yet
     step_.work.push_back({.id = sequence.id, .first = first, .n = n, .samples = true});
     n_cells_ -= n;
     n_tokens_ -= n;
@@ -203,7 +203,7 @@ int SchedulerState::n_running() const {
 Result<void> check_size(int n_cells, std::size_t n_prompt, int n_tokens_max) {
   if (n_prompt == 0) return fail(Code::kInvalidArgument, "the prompt is empty");
   if (n_tokens_max < 0) return fail(Code::kInvalidArgument, "fewer than 0 tokens are asked for");
-  // The last token that is generated is never computed.
+  // The last generated token is never computed.
   const std::size_t n_computed = n_prompt + static_cast<std::size_t>(std::max(n_tokens_max - 1, 0));
   if (n_computed > static_cast<std::size_t>(n_cells)) {
     return fail(
@@ -222,7 +222,7 @@ Result<void> submit(SchedulerState& state, RequestId id, std::string client, int
   SLIP_CHECK(state.find(id) == nullptr, "a request id is used twice");
   SLIP_CHECK(priority > 0, "a client without turns");
   double& turn_of_client = state.turn_of_client[client];
-  // A client that has been away has saved nothing up.
+  // A client that has been away has not saved up turns.
   const double turn = std::max(turn_of_client, state.turn);
   turn_of_client = turn + cost(n_prompt, n_tokens_max) / priority;
   state.sequences.push_back({.id = id,
@@ -263,7 +263,7 @@ void remove(SchedulerState& state, RequestId id) {
   const Sequence* found = state.find(id);
   SLIP_CHECK(found != nullptr, "removes a sequence that is not there");
   state.sequences.erase(state.sequences.begin() + (found - state.sequences.data()));
-  // A turn that has come says no more than submit() knows anyhow.
+  // A turn in the past tells submit() nothing new.
   std::erase_if(state.turn_of_client,
                 [&](const auto& client) { return client.second <= state.turn; });
   if (state.sequences.empty()) state.turn_of_client.clear();

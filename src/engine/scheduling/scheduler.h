@@ -1,27 +1,12 @@
-// Scheduler: who computes what in the next batch. Pure: no model, no clock, no chance; the same
-// calls give the same plans.
+// Scheduler: decides which sequence computes what in the next batch. Pure: no model, no clock, no
+// randomness; the same calls give the same plans.
 //
-//   submit(state, ...);  then again and again:  step = plan(state, supply);  run it;  commit(state,
-//   step, ended);
+//   submit(state, ...);
+//   step = plan(state, supply);  run it;  commit(state, step, ended);  // repeatedly
 //
-// A sequence waits, then runs. Of a running sequence the tokens from n_computed on are still to be
-// computed: many of a prompt, one when it generates. The step that computes the last of them
-// samples the next. What plan() promises:
-//   - never more cells than the supply has, nor more tokens or sequences than the limits allow
-//   - every running sequence that generates gets its token in every step. Prompts get what is left
-//   of
-//     the batch, at most supply.n_prefill_tokens_max beside others that generate: half of it the
-//     sequence admitted first, half the one with the least left, so that neither a long prompt nor
-//     many short ones hold up the rest
-//   - clients take turns (weighted fair queueing): a client that asks for much waits for itself,
-//   and
-//     one of priority 2 has twice the turns of one of priority 1. Where more clients wait than can
-//     run at a time, the order of arrival counts for more, so that newcomers are not kept out
-//   - a request that does not fit yet holds back those behind it: small ones could otherwise keep a
-//     large one out for ever
-//   - when cells run out, the sequence admitted last goes back to waiting, with all its tokens. The
-//   one
-//     admitted first always advances, so every request ends
+// A sequence waits, then runs. The tokens of a running sequence from n_computed on are still to be
+// computed: many during a prompt, one while it generates. The step that computes the last of them
+// samples the next one.
 //
 // Threads: thread-compatible. Errors: submit() refuses what could never run (kInvalidArgument).
 #pragma once
@@ -40,34 +25,34 @@ namespace slipstream {
 
 struct SchedulerLimits {
   int n_cells;                                          // of the KV cache; a token takes one
-  int n_sequences_max;                                  // that run at a time
-  int n_step_tokens_max;                                // of one batch, at least n_sequences_max
-  int n_outputs_max = std::numeric_limits<int>::max();  // of one batch, more than n_sequences_max
+  int n_sequences_max;                                  // running at a time
+  int n_step_tokens_max;                                // per batch; at least n_sequences_max
+  int n_outputs_max = std::numeric_limits<int>::max();  // per batch; more than n_sequences_max
 };
 
 // What a step may use.
 struct Supply {
-  int n_free_cells;          // that nobody owns
+  int n_free_cells;          // owned by nobody
   int n_evictable_cells;     // of cached prefixes that no running sequence uses
-  int n_prefill_tokens_max;  // of prompts in a step in which others generate
+  int n_prefill_tokens_max;  // prompt tokens in a step in which others generate
 };
 
 struct Sequence {
   RequestId id = 0;
   std::string client;
-  int priority = 1;  // of the client: 2 has twice the turns of 1
-  double turn = 0;   // lower ones are admitted first; given by submit()
+  int priority = 1;  // of the client: 2 gets twice the turns of 1
+  double turn = 0;   // lower ones are admitted first; set by submit()
   int n_prompt = 0;
   int n_tokens_max = 0;  // to generate
   int n_generated = 0;
   int n_computed = 0;                  // tokens whose keys and values are in the cache
-  bool wants_prompt_logprobs = false;  // each token of the prompt takes an output, too
-  int stops_at = 0;  // a step ends after so many tokens, where its state is to be saved
-  std::int64_t admission_no = 0;  // running sequences in the order of admission; 0: it waits
+  bool wants_prompt_logprobs = false;  // each prompt token needs an output, too
+  int stops_at = 0;                    // a step ends at this token, where the state is to be saved
+  std::int64_t admission_no = 0;       // orders running sequences; 0: waiting
 
   // The owner of the cache keeps these up to date.
   int n_cached = 0;            // waiting: tokens that a cached prefix holds
-  int n_cached_evictable = 0;  // waiting: of these, what no running sequence uses
+  int n_cached_evictable = 0;  // waiting: of these, those that no running sequence uses
   int n_own_cells = 0;         // running: cells that no other running sequence uses
 
   [[nodiscard]] bool is_running() const { return admission_no != 0; }
@@ -76,7 +61,7 @@ struct Sequence {
   [[nodiscard]] bool is_generating() const { return n_generated > 0 && n_pending() == 1; }
 };
 
-// Tokens [first, first + n) of a sequence; the next one is sampled if these reach its end.
+// Tokens [first, first + n) of a sequence. If they reach its end, the next token is sampled.
 struct Work {
   RequestId id;
   int first;
@@ -86,8 +71,8 @@ struct Work {
   bool operator==(const Work&) const = default;
 };
 
-// In this order: preempted sequences give back their cells, admitted ones take over the n_cached
-// tokens of their prefix, prefixes are evicted until n_cells_needed are free, the work is computed.
+// Order: preempted sequences release their cells; admitted ones take over the n_cached tokens of
+// their prefix; prefixes are evicted until n_cells_needed are free; then the work is computed.
 struct Step {
   std::vector<RequestId> preempted = {};
   std::vector<RequestId> admitted = {};
@@ -106,8 +91,8 @@ struct SchedulerState {
 
   SchedulerLimits limits;
   std::vector<Sequence> sequences;               // in the order of arrival
-  std::map<std::string, double> turn_of_client;  // the next turn of each, where it lies ahead
-  double turn = 0;                               // the virtual clock: what each client had so far
+  std::map<std::string, double> turn_of_client;  // each client's next turn, if in the future
+  double turn = 0;                               // virtual clock: what each client has had so far
   std::int64_t n_admissions = 0;
 };
 
@@ -117,12 +102,25 @@ struct SchedulerState {
 [[nodiscard]] Result<void> submit(SchedulerState& state, RequestId id, std::string client,
                                   int n_prompt, int n_tokens_max, int priority = 1);
 
+// Guarantees:
+//   - It never uses more cells than the supply has, nor more tokens or sequences than the limits.
+//   - Every generating sequence gets its token in every step. Prompts get the rest of the batch, at
+//     most supply.n_prefill_tokens_max if others generate. Half of it goes to the sequence admitted
+//     first, half to the one with the least left, so that neither a long prompt nor many short ones
+//     hold up the rest.
+//   - Clients take turns (weighted fair queueing): a client with many requests delays only itself,
+//     and priority 2 gets twice the turns of priority 1. If more clients wait than can run at a
+//     time, the order of arrival counts for more, so that new clients are not kept out.
+//   - A request that does not fit yet holds back those behind it: small ones could otherwise keep a
+//     large one out forever.
+//   - When cells run out, the sequence admitted last goes back to waiting, with all its tokens. The
+//     one admitted first always advances, so every request ends.
 [[nodiscard]] Step plan(const SchedulerState& state, const Supply& supply);
 
-// After the step has run. `ended` ones are finished or failed and are forgotten.
+// Call after the step has run. The `ended` sequences have finished or failed; they are removed.
 void commit(SchedulerState& state, const Step& step, std::span<const RequestId> ended);
 
-// Between steps: a client gave up.
+// Call between steps when a client gave up.
 void remove(SchedulerState& state, RequestId id);
 
 }  // namespace slipstream

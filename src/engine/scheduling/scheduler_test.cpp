@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kManyTokens = 1'000'000;
 
-// A cache without shared prefixes: what a running sequence has computed is its own.
+// A cache without shared prefixes: a running sequence owns all that it has computed.
 Supply supply_of(const SchedulerState& state, int n_prefill_tokens_max = kManyTokens) {
   int n_used = 0;
   for (const Sequence& sequence : state.sequences) n_used += sequence.n_own_cells;
@@ -27,7 +27,7 @@ void count_cells(SchedulerState& state) {
   }
 }
 
-// Runs a step: every sampled token is taken, and a sequence ends at its maximum.
+// Runs a step. Every sampled token is accepted; a sequence ends at its maximum.
 Step run(SchedulerState& state, int n_prefill_tokens_max = kManyTokens) {
   const Step step = plan(state, supply_of(state, n_prefill_tokens_max));
   std::vector<RequestId> ended;
@@ -89,7 +89,7 @@ TEST(Scheduler, APrefixInUseCostsNoCellsToShare) {
   state.sequences[0].n_cached = 790;
   const Supply tight{.n_free_cells = 20, .n_evictable_cells = 0, .n_prefill_tokens_max = 64};
   EXPECT_EQ(plan(state, tight).admitted, std::vector<RequestId>{1});
-  // Nobody uses it: admission takes it out of what could be evicted.
+  // No running sequence uses the prefix: admission makes its cells unevictable.
   state.sequences[0].n_cached_evictable = 790;
   const Supply evictable{.n_free_cells = 5, .n_evictable_cells = 790, .n_prefill_tokens_max = 64};
   EXPECT_TRUE(plan(state, evictable).admitted.empty());
@@ -142,7 +142,7 @@ TEST(Scheduler, ClientsTakeTurns) {
   EXPECT_EQ(order, (std::vector<RequestId>{1, 6, 2, 3, 4, 5}));
 }
 
-// Of the first requests that are admitted, those of each client. All ask all the time.
+// How many of the first admitted requests belong to each client. All clients always have requests.
 std::map<std::string, int> admissions(const std::map<std::string, int>& priority_of_client,
                                       int n_sequences_max) {
   SchedulerState state = with_cells(10'000, n_sequences_max);
@@ -248,7 +248,7 @@ rc::Gen<Arrival> any_arrival(int n_cells) {
           rc::gen::weightedOneOf<int>({{4, rc::gen::just(0)}, {1, rc::gen::inRange(1, 30)}})));
 }
 
-// Checks each promise of scheduler.h on the way; ends when every request has.
+// Checks each guarantee of scheduler.h at every step; ends when every request has ended.
 class Trace {
  public:
   Trace(SchedulerState state, std::vector<Arrival> arrivals, int n_prefill_tokens_max)
@@ -259,7 +259,7 @@ class Trace {
   std::vector<Step> run_all() {
     std::vector<Step> steps;
     for (int i = 0; i < 100 || !state_.sequences.empty(); ++i) {
-      // Far beyond what the work of all requests, one after the other, takes.
+      // Far more steps than all requests need one after the other.
       RC_ASSERT(i < 200'000);
       arrive_and_cancel(i);
       steps.push_back(one_step());
@@ -339,7 +339,7 @@ class Trace {
         RC_ASSERT(n_prompt_tokens <= n_prefill_);
       }
     }
-    // Where anything waits or runs, something happens.
+    // If anything waits or runs, the step has work.
     RC_ASSERT(state_.sequences.empty() || !step.work.empty());
     const auto first = std::ranges::min_element(state_.sequences, {}, [](const Sequence& s) {
       return s.is_running() ? s.admission_no : INT64_MAX;
@@ -358,15 +358,15 @@ RC_GTEST_PROP(SchedulerProperty, EveryRequestEndsAndNoPromiseIsBroken, ()) {
   const int n_sequences_max = *rc::gen::inRange(1, 10);
   const int n_step_tokens_max = n_sequences_max + *rc::gen::inRange(0, 60);
   const auto arrivals = *rc::gen::container<std::vector<Arrival>>(any_arrival(n_cells));
-  // At least one token beside those that generate, or prompts would stand still.
+  // At least one token beside generating sequences; otherwise prompts would not advance.
   const int n_prefill = *rc::gen::inRange(1, 64);
   RC_PRE(n_step_tokens_max > n_sequences_max);
   const SchedulerState state = with_cells(n_cells, n_sequences_max, n_step_tokens_max);
   const std::vector<Step> steps = Trace(state, arrivals, n_prefill).run_all();
-  RC_ASSERT(steps == Trace(state, arrivals, n_prefill).run_all());  // nothing is left to chance
+  RC_ASSERT(steps == Trace(state, arrivals, n_prefill).run_all());  // plans are deterministic
 }
 
-// However many others come, and however often: a request is admitted once its turn has come.
+// A request is admitted once its turn has come, however many others arrive.
 RC_GTEST_PROP(SchedulerProperty, AStreamOfNewClientsKeepsNobodyOut, ()) {
   SchedulerState state = with_cells(200, 2, 32);
   must_submit(state, 1, "patient", *rc::gen::inRange(1, 150), 10);

@@ -10,8 +10,8 @@
 namespace slipstream {
 namespace {
 
-// The hash of a prefix from that of the prefix without its last token: all prefixes of a prompt
-// take one pass. The mixing is that of SplitMix64.
+// Extends the hash of a prefix by one value, so that one pass hashes all prefixes of a prompt.
+// Mixes like SplitMix64.
 std::uint64_t extend(std::uint64_t hash, std::uint64_t value) {
   hash += 0x9e3779b97f4a7c15U + value;
   hash = (hash ^ (hash >> 30U)) * 0xbf58476d1ce4e5b9U;
@@ -32,7 +32,7 @@ std::uint64_t hash_of(Salt salt, std::span<const Token> tokens) {
 }  // namespace
 
 int next_checkpoint(int n_computed, int n_prompt) {
-  constexpr unsigned kFirst = 256;  // fewer tokens are computed in no time
+  constexpr unsigned kFirst = 256;  // fewer tokens are computed fast enough
   constexpr int kParts = 8;
   const int n_last = n_prompt - 1;
   if (n_computed >= n_last) return n_last;
@@ -61,7 +61,7 @@ void Checkpoints::insert(Salt salt, std::span<const Token> tokens, std::vector<s
 }
 
 Checkpoints::Match Checkpoints::match(Salt salt, std::span<const Token> tokens) {
-  std::vector<std::pair<std::size_t, Entry*>> found;  // by its number of tokens
+  std::vector<std::pair<std::size_t, Entry*>> found;  // number of tokens and entry
   std::uint64_t hash = extend(0, salt);
   for (const auto& [i, token] : tokens | std::views::enumerate) {
     hash = extend(hash, token);
@@ -69,7 +69,7 @@ Checkpoints::Match Checkpoints::match(Salt salt, std::span<const Token> tokens) 
       found.emplace_back(static_cast<std::size_t>(i) + 1, &entry->second);
     }
   }
-  // A hash is no proof: what is another tenant's, or another prompt's, must not be taken for it.
+  // Hashes may collide: compare, so that no other tenant's or prompt's state is used.
   for (const auto& [n_tokens, entry] : found | std::views::reverse) {
     if (!entry->is_of(salt, tokens.first(n_tokens))) continue;
     entry->last_used = ++tick_;

@@ -1,10 +1,9 @@
 // Checkpoints: saved states of models whose state cannot be cut to a shorter prefix (recurrent and
-// hybrid ones): it is of use only after exactly the tokens it was saved after.
+// hybrid models). Such a state is usable only after exactly the tokens that it was saved after.
 //
-// Kept while their states and tokens take at most bytes_max; the least recently used go first.
+// States and tokens together take at most bytes_max; the least recently used are dropped first.
 //
-// Threads: owned by the engine thread. Errors: none; a state that is larger than everything that
-// may be kept is dropped.
+// Threads: owned by the engine thread. Errors: none; a state larger than bytes_max is dropped.
 #pragma once
 
 #include <cstddef>
@@ -17,31 +16,31 @@
 
 namespace slipstream {
 
-// Where the state of a prompt is saved next, after so many of its tokens. Conversations part
-// somewhere behind what they share, such as a system prompt: there are states at powers of two, and
-// at every eighth of the prompt, rounded up to one of them, so that prompts of any length have the
-// same places. The last is before the prompt's last token, which is always computed.
+// The number of prompt tokens after which the next state is saved. Conversations diverge somewhere
+// after what they share, such as a system prompt. So states are saved at powers of two, and at
+// multiples of an eighth of the prompt, rounded up to a power of two; prompts of any length then
+// have the same places. The last place is before the prompt's last token, which is always computed.
 [[nodiscard]] int next_checkpoint(int n_computed, int n_prompt);
 
 class Checkpoints {
  public:
   struct Match {
-    int n_tokens = 0;                       // 0: there is none
-    std::span<const std::byte> state = {};  // until the next insert()
+    int n_tokens = 0;                       // 0: no checkpoint found
+    std::span<const std::byte> state = {};  // valid until the next insert() or erase()
   };
 
   explicit Checkpoints(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // The state after all of the tokens, in place of an earlier one.
+  // Inserts the state after all of the tokens; it replaces an earlier one.
   void insert(Salt salt, std::span<const Token> tokens, std::vector<std::byte> state);
 
-  // The longest prefix with a checkpoint at its end. Counts as a use of it.
+  // Finds the longest prefix with a checkpoint at its end. Counts as a use of it.
   [[nodiscard]] Match match(Salt salt, std::span<const Token> tokens);
 
-  // Forgets the state after all of the tokens, if there is one.
+  // Removes the state after all of the tokens, if there is one.
   void erase(Salt salt, std::span<const Token> tokens);
 
-  // Of these, what one prompt may take before its end: others must not lose theirs to it.
+  // The part of bytes_max for states within one prompt, so that it does not evict those of others.
   [[nodiscard]] std::size_t bytes_max_within_prompt() const { return bytes_max_ / 4; }
   [[nodiscard]] std::size_t n_bytes() const { return n_bytes_; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
@@ -63,7 +62,7 @@ class Checkpoints {
   const std::size_t bytes_max_;
   std::size_t n_bytes_ = 0;
   std::int64_t tick_ = 0;
-  Entries entries_;  // by the hash of salt and tokens; of two with the same hash the later is kept
+  Entries entries_;  // by the hash of salt and tokens; if two collide, the later is kept
 };
 
 }  // namespace slipstream

@@ -83,7 +83,7 @@ TEST(CheckpointsDeathTest, AStateBelongsToTokens) {
   EXPECT_DEATH(checkpoints.insert(1, Tokens{}, state_of(1)), "after nothing");
 }
 
-// Against a list in the order of use.
+// Compared with a list in the order of use.
 RC_GTEST_PROP(CheckpointsProperty, AreAListOfStates, ()) {
   struct Saved {
     Salt salt;

@@ -23,7 +23,7 @@ const std::uint8_t* u8(std::span<const std::byte> bytes) {
   return reinterpret_cast<const std::uint8_t*>(bytes.data());
 }
 
-// Rows are named by where libllama's state has them. What lies elsewhere is not part of it.
+// Describes rows by their place in libllama's state; none if they lie outside of it.
 std::optional<StateGap> gap_at(std::span<const std::byte> state, const void* place,
                                std::size_t n_rows, std::size_t row_bytes,
                                std::size_t packed_row_bytes) {
@@ -38,7 +38,7 @@ std::optional<StateGap> gap_at(std::span<const std::byte> state, const void* pla
                   .packed_row_bytes = static_cast<std::uint32_t>(packed_row_bytes)};
 }
 
-// Called by the device, which is called by libllama: nothing is thrown through them.
+// The device calls these, and libllama calls the device: no exception may pass through them.
 struct Saving {
   StateBlobWriter writer;
   std::span<const std::byte> state;
@@ -85,14 +85,14 @@ struct Restoring {
   }
 };
 
-// Ends the exchange in any case: on this thread, rows would stay packed for everyone.
+// Always ends the exchange; otherwise rows would stay packed for everyone on this thread.
 class Exchange {
  public:
   explicit Exchange(bool (*end_function)()) : end_(end_function) {}
   ~Exchange() { (void)end(); }
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
-  // Whether all went well; where nothing is packed there is no function to ask.
+  // Whether all succeeded. If nothing is packed, there is no function to ask.
   bool end() {
     const auto end_once = std::exchange(end_, nullptr);
     return end_once == nullptr || end_once();
@@ -134,7 +134,7 @@ Result<std::vector<std::byte>> PackedState::save(llama_context* context, SeqId s
     }
     return blob;
   }
-  // Only what libllama writes takes memory: gaps are not touched.
+  // Gaps are never touched, so only what libllama writes takes memory.
   Result<Mapping> memory = Mapping::anonymous(state_bytes);
   if (!memory) return std::unexpected(std::move(memory.error()));
   const std::span<std::byte> state = memory->bytes();
@@ -159,7 +159,7 @@ Result<void> PackedState::restore(llama_context* context, SeqId seq,
   };
   const Result<StateBlob> blob = StateBlob::parse(bytes);
   if (!blob) return empty_and_fail(std::unexpected(blob.error()));
-  // Without packed rows it is libllama's state and nothing more; a device then takes f16 rows.
+  // Without packed rows it is just libllama's state; a device then takes f16 rows.
   const bool is_packed = blob->packed_bytes() > 0;
   if (is_packed && end_ == nullptr) {
     return empty_and_fail(fail(Code::kUnsupported,
@@ -180,8 +180,7 @@ Result<void> PackedState::restore(llama_context* context, SeqId seq,
   if (is_packed) begin_unpacking_(&restoring, Restoring::find_centres, Restoring::find_rows);
   const std::size_t n_read = llama_state_seq_set_data(context, u8(state), state.size(), seq);
   const bool is_whole = exchange.end();
-  // A row that nobody asked for belongs to a cache that is not compressed here: it was given
-  // zeroes.
+  // Rows that were not asked for belong to a cache that is not compressed here: it got zeroes.
   if (n_read != state.size() || !is_whole || restoring.n_bytes_taken != blob->packed_bytes()) {
     return empty_and_fail(fail(
         Code::kUnsupported, with_llama_complaint(format_text("cannot restore sequence {}", seq))));

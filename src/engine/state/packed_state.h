@@ -1,13 +1,13 @@
-// PackedState: saves a sequence and restores it as the KV cache holds it.
+// PackedState: saves and restores a sequence in the form in which the KV cache holds it.
 //
-// libllama writes every row of its cache into a sequence's state, and the turbo device shows it f16
-// rows: four times what it stores, and encoded anew when they come back. With the device's packed
-// rows (src/device/kv_buffer/packed_rows.h) a saved sequence has the size of its codes, and comes
-// back with the same codes, in this process or the next: generation goes on as if never
-// interrupted. Caches that are not compressed, and all caches without the device, are saved as
-// libllama does. Bytes: docs/formats/packed-state.md.
+// libllama writes every row of its cache into a sequence's state, and the turbo device presents
+// rows as f16: four times what it stores, to be encoded again when restored. With the device's
+// packed rows (src/device/kv_buffer/packed_rows.h) a saved sequence has the size of its codes and
+// gets the same codes back, in this process or the next; generation continues as if uninterrupted.
+// Uncompressed caches, and all caches without the device, are saved as libllama does. Bytes:
+// docs/formats/packed-state.md.
 //
-// Threads: const and thread-safe; the context as libllama says, from the thread that owns it.
+// Threads: const and thread-safe; libllama's rules apply to the context: only its owner's thread.
 // Errors:  save(): kOutOfMemory, kUnsupported. restore(): kCorrupt, kOutOfMemory, kUnsupported for
 //          a state of another model or scheme, and when no cells are free.
 #pragma once
@@ -26,21 +26,20 @@ namespace slipstream {
 
 class PackedState {
  public:
-  // Looks for the device in ggml's registry: to be made after the model is loaded.
+  // Looks up the device in ggml's registry. REQUIRES: the model is loaded.
   PackedState();
 
-  // What is returned holds the sequence and nothing else of the context.
+  // The result holds the sequence and nothing else of the context.
   [[nodiscard]] Result<std::vector<std::byte>> save(llama_context* context, SeqId seq) const;
 
-  // Replaces the sequence. On failure it is empty. The bytes must be what save() returned: what is
-  // ours is checked and refused, but libllama trusts its part (it reserves memory for as many cells
-  // as a number says, and aborts on positions that cannot be). A file therefore carries a checksum,
-  // and nothing that fails it comes here.
+  // Replaces the sequence; on failure it is empty. REQUIRES: save() returned the bytes. Our part is
+  // checked, but libllama trusts its part: it reserves memory for any number of cells and aborts on
+  // impossible positions. Files therefore have a checksum, and only bytes that pass it come here.
   [[nodiscard]] Result<void> restore(llama_context* context, SeqId seq,
                                      std::span<const std::byte> bytes) const;
 
  private:
-  turbo::BeginPacking::Function* begin_packing_ = nullptr;  // all or none of them
+  turbo::BeginPacking::Function* begin_packing_ = nullptr;  // all three are set, or none
   turbo::BeginUnpacking::Function* begin_unpacking_ = nullptr;
   turbo::EndPackedRows::Function* end_ = nullptr;
 };

@@ -36,7 +36,7 @@ void append(std::vector<std::byte>& bytes, const T& value) {
   bytes.append_range(std::as_bytes(std::span(&value, 1)));
 }
 
-// Takes values and bytes off the front; what is not there is refused.
+// Takes values and bytes from the front; refuses what is not there.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -73,7 +73,7 @@ std::byte* StateBlobWriter::add_rows(const StateGap& gap) {
   const std::uint64_t end = gaps_.empty() ? 0 : gaps_.back().offset + gaps_.back().n_bytes();
   if (gap.offset < end || gap.offset + gap.n_bytes() > state_bytes_) return nullptr;
   if (gaps_.empty()) {
-    // All of the state at this ratio: so that the largest part is not moved again and again.
+    // Reserve for the whole state at this ratio, so that the largest part is not moved repeatedly.
     bytes_.reserve(sizeof(Header) + state_bytes_ / gap.row_bytes * gap.packed_row_bytes);
   }
   if (!gaps_.empty() && gap.offset == end && gap.row_bytes == gaps_.back().row_bytes &&
@@ -146,15 +146,15 @@ Result<StateBlob> StateBlob::parse(std::span<const std::byte> bytes) {
     return corrupt("it is cut off");
   }
   std::uint64_t state_bytes = 0;  // up to the end of the last gap
-  std::uint64_t rest_bytes = 0;   // of it outside gaps
+  std::uint64_t rest_bytes = 0;   // of these, outside gaps
   std::uint64_t packed_bytes = 0;
   for (std::uint32_t i = 0; i < header.n_gaps; ++i) {
     StateGap gap{};
     if (!reader.take(gap)) return corrupt("gaps are missing");
     // In this order, no product or sum exceeds 64 bits: rows are at most packed_bytes, and
-    // everything else a small multiple of the blob's own size.
+    // everything else is a small multiple of the blob's own size.
     if (gap.packed_row_bytes == 0 || gap.row_bytes == 0 ||
-        gap.row_bytes / kPackedRatioMax > gap.packed_row_bytes || gap.n_rows == 0 ||
+        (gap.row_bytes - 1) / kPackedRatioMax >= gap.packed_row_bytes || gap.n_rows == 0 ||
         gap.n_rows > (header.packed_bytes - packed_bytes) / gap.packed_row_bytes ||
         gap.offset < state_bytes || gap.offset - state_bytes > header.rest_bytes - rest_bytes) {
       return corrupt("a gap that cannot be");

@@ -21,7 +21,7 @@ void fill(std::byte* at, std::span<const std::byte> bytes) {
   std::ranges::copy(bytes, at);
 }
 
-// A state of 1000 bytes: rows of 20 at 100 (3, then 2 more) and of 16 at 300 (4).
+// A state of 1000 bytes: rows of 20 bytes at 100 (3, then 2 more) and of 16 bytes at 300 (4).
 struct Example {
   std::vector<std::byte> state = bytes_of(1000, 1);
   std::vector<std::byte> first = bytes_of(25, 2);
@@ -116,7 +116,8 @@ TEST(StateBlob, RowsOutOfOrderOrOutsideHaveNoPlace) {
   }
 }
 
-// Every cut, every changed byte of the tables: refused, or a blob that stays within its bytes.
+// Cuts everywhere and changes every byte of the tables: parse() refuses the blob, or what it
+// accepts stays within its bytes.
 TEST(StateBlob, DamageIsRefusedOrHarmless) {
   const std::vector<std::byte> bytes = Example().write();
   for (std::size_t n = 0; n < bytes.size(); ++n) {
@@ -149,7 +150,7 @@ TEST(StateBlob, DamageIsRefusedOrHarmless) {
   EXPECT_GT(n_refused, 100U);
 }
 
-// Numbers whose products or sums would wrap around.
+// Numbers whose products or sums would overflow.
 TEST(StateBlob, HugeNumbersAreRefused) {
   const std::vector<std::byte> bytes = Example().write();
   const std::size_t first_gap = bytes.size() - (16 + 30) - (16 + 10) - 2 * 24;

@@ -1,8 +1,8 @@
-// A prefix's state on disk as slices: the states of consecutive stretches of its tokens, each saved
+// A prefix's state on disk as slices: the states of consecutive ranges of its tokens. Each is saved
 // and restored by itself between two steps. Bytes: docs/formats/packed-state.md.
 //
-// Threads: plain data. Errors: parse_slices(): kCorrupt; whatever bytes it is given, what it
-// returns lies within them.
+// Threads: plain data.
+// Errors:  parse_slices(): kCorrupt; for any input, what it returns lies within the bytes.
 #pragma once
 
 #include <cstddef>

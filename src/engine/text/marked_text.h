@@ -1,8 +1,8 @@
-// MarkedText: a text that knows which of its bytes a client wrote.
+// MarkedText: a text that records which of its bytes a client wrote.
 //
-// What a client wrote is never read as a control token (Vocabulary::tokenize_chat); the rest, which
+// Text from a client is never read as a control token (Vocabulary::tokenize_chat); the rest, which
 // a chat template wrote, is. Marks follow the bytes through every cut and concatenation, so that a
-// template may do with a message what it likes.
+// template may process a message in any way.
 //
 // Threads: thread-compatible. Errors: none.
 #pragma once
@@ -32,23 +32,23 @@ class MarkedText {
 
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] std::size_t size() const { return text_.size(); }
-  // In order, none empty, and no two that touch.
+  // Sorted, not empty, and never adjacent.
   [[nodiscard]] std::span<const Range> client_ranges() const { return client_; }
-  // That of a whole into which this text goes and whose parts cannot be told apart.
+  // The origin of a whole that contains this text and whose parts cannot be told apart.
   [[nodiscard]] Origin origin() const {
     return client_.empty() ? Origin::kTemplate : Origin::kClient;
   }
-  // Beyond those of the text itself.
+  // In addition to the text itself.
   [[nodiscard]] std::size_t mark_bytes() const { return client_.size() * sizeof(Range); }
 
   void append(std::string_view text, Origin origin);
   void append(const MarkedText& other) { append(other, 0, other.size()); }
-  // The bytes [begin, end) of another text.
+  // Appends the bytes [begin, end) of another text.
   void append(const MarkedText& other, std::size_t begin, std::size_t end);
   [[nodiscard]] MarkedText slice(std::size_t begin, std::size_t end) const;
-  // `part` is a view of this text.
+  // REQUIRES: `part` is a view of this text.
   [[nodiscard]] MarkedText slice(std::string_view part) const;
-  // Other bytes in the same places: REQUIRES text.size() == size().
+  // Replaces the bytes and keeps the marks. REQUIRES: text.size() == size().
   [[nodiscard]] MarkedText with_text(std::string text) const;
 
   // Calls visit(bytes, origin) for each run of one origin, in order.

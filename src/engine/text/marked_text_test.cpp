@@ -6,7 +6,7 @@
 namespace slipstream {
 namespace {
 
-// As one flag for each byte.
+// The marks as one flag per byte.
 std::vector<bool> flags(const MarkedText& text) {
   std::vector<bool> all(text.size(), false);
   for (const auto& [begin, end] : text.client_ranges()) {

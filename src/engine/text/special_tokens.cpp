@@ -8,7 +8,7 @@
 namespace slipstream {
 namespace {
 
-// As libllama asks: in the C locale, byte by byte.
+// As in libllama: in the C locale, byte by byte.
 bool is_space_byte(char byte) { return std::isspace(static_cast<unsigned char>(byte)) != 0; }
 
 }  // namespace
@@ -37,7 +37,7 @@ const SpecialTokens::Named* SpecialTokens::Matcher::longest(std::string_view tex
                                                             std::size_t at) const {
   if (!starts_[static_cast<unsigned char>(text[at])]) return nullptr;
   const Named* found = nullptr;
-  // Those that agree with the text so far are neighbours, and the shortest of them comes first.
+  // Names that match the text so far are adjacent, and the shortest of them comes first.
   std::span<const Named> rest = names_;
   for (std::size_t n = 0; at + n < text.size(); ++n) {
     const auto byte_of = [n](const Named& name) {
@@ -91,7 +91,7 @@ std::vector<SpecialTokens::Cut> SpecialTokens::find(
   find(control_, text, {at, text.size()}, whole, control);
   if (by_hand_.is_empty()) return control;
 
-  // Between them: a client's text takes no part of a control token away.
+  // Only between control tokens: a client's text cannot take a part of one away.
   std::vector<Cut> cuts;
   at = 0;
   for (const Cut& cut : control) {

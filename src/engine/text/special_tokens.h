@@ -1,11 +1,11 @@
-// SpecialTokens: the tokens of a vocabulary that stand in a text as they are written, and where.
+// SpecialTokens: finds the special tokens of a vocabulary by their names in a text.
 //
-// Control tokens ("<|im_end|>") are read where the text may speak to the model: in what the
-// template wrote. Tokens that are text, only added to the vocabulary by hand ("<think>", runs of
-// spaces), are read everywhere, as libllama does. A text is cut at them as libllama would cut it
+// Control tokens ("<|im_end|>") are found only where text may address the model: in what the
+// template wrote. Tokens that are text but were added to the vocabulary by hand ("<think>", runs of
+// spaces) are found everywhere, as in libllama. A text is cut at them as libllama would cut it
 // (tokenizer_st_partition), but in linear time: libllama walks a list from its beginning for each
-// token it finds. Of names that overlap in a text, control tokens and then the first are taken;
-// libllama takes the longest. No vocabulary that we know has such names.
+// token it finds. If names overlap in a text, control tokens win, then the first name; in libllama
+// the longest wins. No vocabulary that we know has such names.
 //
 // Threads: immutable. Errors: none.
 #pragma once
@@ -25,8 +25,8 @@ namespace slipstream {
 
 class SpecialTokens {
  public:
-  // A token, and the bytes it takes from the text: those of its name, and white space around it
-  // where the token is defined to take that, too.
+  // A token and the bytes it takes from the text: its name, and white space around it if the token
+  // is defined to take that, too.
   struct Cut {
     std::size_t begin;
     std::size_t end;
@@ -35,8 +35,8 @@ class SpecialTokens {
 
   explicit SpecialTokens(const llama_vocab* vocab);
 
-  // In order. Control tokens are found outside of these ranges only, and whole: one that a client
-  // began and the template ended is none.
+  // In order. Control tokens are found only outside the client's ranges, and only whole: a name
+  // that a client began and the template ended is not one.
   [[nodiscard]] std::vector<Cut> find(std::string_view text,
                                       std::span<const MarkedText::Range> client) const;
 
@@ -46,21 +46,21 @@ class SpecialTokens {
     Token token;
   };
 
-  // Of names in the order of their bytes.
+  // Finds names; they are sorted by their bytes.
   class Matcher {
    public:
     void add(const Named& name) { names_.push_back(name); }
     void sort();
     [[nodiscard]] bool is_empty() const { return names_.empty(); }
-    // The longest name with which text[at...] begins; null: none.
+    // The longest name that text[at...] begins with; null if there is none.
     [[nodiscard]] const Named* longest(std::string_view text, std::size_t at) const;
 
    private:
     std::vector<Named> names_;
-    std::array<bool, 256> starts_ = {};  // a name, by its first byte
+    std::array<bool, 256> starts_ = {};  // whether a name starts with this byte
   };
 
-  // Adds those whose names lie in these bytes, with white space of these others.
+  // Adds the tokens whose names lie in `names`; they take white space only from `space`.
   void find(const Matcher& matcher, std::string_view text, MarkedText::Range names,
             MarkedText::Range space, std::vector<Cut>& cuts) const;
 

@@ -12,7 +12,7 @@
 namespace slipstream {
 namespace {
 
-// Some of the needle model's tokens become text that was added by hand, and some more are added.
+// Turns some of the needle model's tokens into text that was added by hand, and adds some more.
 void add_by_hand(gguf_context* model, const std::vector<const char*>& more) {
   const auto tokens_key = gguf_find_key(model, "tokenizer.ggml.tokens");
   const auto types_key = gguf_find_key(model, "tokenizer.ggml.token_type");
@@ -57,7 +57,7 @@ const std::vector<Named>& vocabularies() {
     add("as it is", [](gguf_context*) {});
     add("tokens added by hand",
         [](gguf_context* model) { add_by_hand(model, {"<b>", "\n\n", "  "}); });
-    // libllama lets the special tokens of such a model take the white space after them.
+    // In such a model, libllama lets special tokens take the white space after them.
     add("white space is taken", [](gguf_context* model) {
       add_by_hand(model, {"<b>"});
       gguf_set_val_str(model, "general.name", "phi-3");
@@ -67,7 +67,7 @@ const std::vector<Named>& vocabularies() {
   return all;
 }
 
-// Names of special tokens, parts of them, and what stands between.
+// Names of special tokens, parts of them, and text between them.
 std::string random_part() {
   return *rc::gen::element<std::string>(
       "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|im_", "end|>", "<|", "|>", "<think>", "<b>",
@@ -130,7 +130,7 @@ TEST(SpecialTokens, ALongPromptIsNotSplitToItsEnd) {
   EXPECT_LT(needle_vocabulary().tokenize_chat(prompt, 10)->size(), 20U);
 }
 
-// A client that writes the beginning of a text does not take the template's away.
+// If a client writes the beginning-of-text token, the template's own is still added.
 TEST(SpecialTokens, TheBeginningIsTheTemplates) {
   const llama_model_ptr model = changed_needle_model([](gguf_context* metadata) {
     gguf_set_val_bool(metadata, "tokenizer.ggml.add_bos_token", true);

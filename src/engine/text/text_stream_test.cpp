@@ -71,7 +71,7 @@ TEST(TextStream, RefusesEmptyManyAndLongStops) {
   EXPECT_TRUE(TextStream::create({std::string(1024, 'a')}).has_value());
 }
 
-// A stop string that repeats itself, in a text that nearly does: the worst case of a naive search.
+// A stop string with repetitions, in a text that almost matches: the worst case of a naive search.
 TEST(TextStream, LongTextsTakeLinearTime) {
   const std::string stop = std::string(kTextLimits.stop_bytes_max - 1, 'a') + "b";
   TextStream stream = with_stops(std::vector<std::string>(kTextLimits.stops_max, stop));
@@ -144,7 +144,7 @@ Answer naive(const std::string& bytes, const std::vector<std::string>& stops) {
   return {whatwg_decode(bytes), std::nullopt};
 }
 
-// Few different bytes, so that stop strings are met and characters complete, overlap and break.
+// Few different bytes, so that stop strings match and characters complete, overlap and break.
 rc::Gen<std::string> some_bytes(int n_bytes_min) {
   const auto byte = rc::gen::element('a', 'b', '\xC3', '\xA9', '\xE2', '\x82', '\xF0', '\x9F');
   return rc::gen::suchThat(rc::gen::container<std::string>(byte), [n_bytes_min](const auto& text) {

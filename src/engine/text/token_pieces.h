@@ -1,6 +1,6 @@
-// TokenPieces: the bytes of every token of a vocabulary, and the tokens in the order of their
-// bytes. In that order tokens that start alike are neighbours, so that a grammar that refuses a
-// start refuses all of them at once.
+// TokenPieces: the bytes of every token of a vocabulary, and the tokens sorted by their bytes.
+// Tokens with a common start are adjacent, so that a grammar that rejects a start rejects all of
+// them at once.
 //
 // Threads: immutable.
 #pragma once
@@ -17,8 +17,8 @@ namespace slipstream {
 
 class TokenPieces {
  public:
-  // pieces[token] is empty for tokens that stand for no text. `ends` are those that end an answer;
-  // what they look like as text does not matter.
+  // pieces[token] is empty for tokens without text. `ends` are the tokens that end an answer; their
+  // text does not matter.
   TokenPieces(std::vector<std::string> pieces, std::vector<Token> ends);
 
   [[nodiscard]] std::size_t n_tokens() const { return pieces_.size(); }
@@ -27,7 +27,7 @@ class TokenPieces {
   }
   [[nodiscard]] bool is_end(Token token) const;
   [[nodiscard]] std::span<const Token> ends() const { return ends_; }
-  // Those with text that end nothing.
+  // Tokens with text that do not end an answer.
   [[nodiscard]] std::span<const Token> sorted() const { return sorted_; }
 
  private:

@@ -6,9 +6,9 @@ namespace slipstream {
 namespace {
 
 struct Lead {
-  std::size_t n_bytes;        // of the whole character; 0: no character starts so
-  unsigned char low = 0x80;   // the least second byte
-  unsigned char high = 0xBF;  // and the greatest
+  std::size_t n_bytes;        // of the whole character; 0: not the start of a character
+  unsigned char low = 0x80;   // the smallest second byte
+  unsigned char high = 0xBF;  // the largest second byte
 };
 
 // Table 3-7 of the Unicode standard, "well-formed UTF-8 byte sequences".
@@ -33,7 +33,7 @@ Utf8Char decode_utf8(std::string_view bytes) {
   const Lead lead = lead_of(first);
   if (lead.n_bytes == 0) return {Utf8Char::Kind::kInvalid, 1, 0};
   if (lead.n_bytes == 1) return {Utf8Char::Kind::kValid, 1, first};
-  // Of a lead byte of n, 7 - n bits belong to the code point.
+  // A lead byte of an n-byte character has 7 - n bits of the code point.
   char32_t code_point = first & ((1U << (7 - lead.n_bytes)) - 1);
   for (std::size_t i = 1; i < lead.n_bytes; ++i) {
     if (i == bytes.size()) return {Utf8Char::Kind::kIncomplete, i, 0};

@@ -1,9 +1,8 @@
-// UTF-8: one character at a time, strictly: no overlong forms, no surrogates, nothing past
-// U+10FFFF.
+// UTF-8, one character at a time and strict: no overlong forms, no surrogates, at most U+10FFFF.
 //
-// What is not UTF-8 is cut as the WHATWG decoder and Unicode's "maximal subpart" practice do: each
-// longest start of a valid character that goes wrong is one error, and so is each byte that can
-// start none. Every reader that replaces errors by U+FFFD then shows the same text.
+// Invalid bytes are cut as by the WHATWG decoder and Unicode's "maximal subpart" practice: each
+// longest start of a valid character that goes wrong is one error, and so is each byte that cannot
+// start one. All readers that replace errors by U+FFFD then show the same text.
 //
 // Threads: pure functions. Errors: none, see Utf8Char::kind.
 #pragma once
@@ -20,12 +19,12 @@ inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+
 struct Utf8Char {
   enum class Kind {
     kValid,
-    kInvalid,     // n_bytes of it are one error
+    kInvalid,     // its n_bytes are one error
     kIncomplete,  // the text ends inside a character that is valid so far
   };
   Kind kind;
   std::size_t n_bytes;
-  char32_t code_point;  // of a valid one
+  char32_t code_point;  // of a valid character
 };
 
 // The character at the start of `bytes`, which must not be empty.
@@ -34,8 +33,8 @@ struct Utf8Char {
 // Appends the code point, which must be a Unicode scalar value.
 void append_utf8(std::string& text, char32_t code_point);
 
-// Appends `bytes` with a U+FFFD for each error, up to an incomplete character at the end; returns
-// how many bytes that took.
+// Appends `bytes` with a U+FFFD for each error, up to an incomplete character at the end. Returns
+// how many bytes it read.
 std::size_t append_repaired_utf8(std::string& text, std::string_view bytes);
 
 }  // namespace slipstream

@@ -21,16 +21,16 @@ static_assert(kTextLimits.text_bytes_max < std::numeric_limits<std::int32_t>::ma
 
 namespace {
 
-// SuperBPE's pre-tokenizer looks from each digit to the end of its number: 32,000 digits take it
-// half a minute. It makes groups of three from the right, so that numbers cut there become the same
-// tokens.
+// SuperBPE's pre-tokenizer looks ahead from each digit to the end of its number: 32,000 digits take
+// half a minute. It groups three digits from the right, so that numbers cut at such groups give the
+// same tokens.
 constexpr std::string_view kLooksAhead = "superbpe";
 constexpr std::size_t kDigitsMax = 48;
 static_assert(kDigitsMax % 3 == 0);
 
 bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
-// The text in parts, none of which has a longer number.
+// Cuts the text into parts without longer numbers.
 std::vector<std::string_view> cut_numbers(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
@@ -57,7 +57,7 @@ bool looks_ahead_of(const llama_model* model) {
 }  // namespace
 
 struct Vocabulary::LazyPieces {
-  bool looks_ahead = false;  // its pre-tokenizer, at numbers
+  bool looks_ahead = false;  // its pre-tokenizer looks ahead in numbers
   std::once_flag once;
   std::unique_ptr<const TokenPieces> pieces;
 };
@@ -74,7 +74,7 @@ Vocabulary::~Vocabulary() = default;
 Result<Vocabulary> Vocabulary::create(const llama_model* model) {
   SLIP_CHECK(model != nullptr, "no model");
   const llama_vocab* vocab = llama_model_get_vocab(model);
-  // Every other function of libllama would abort on it.
+  // All other functions of libllama would abort on it.
   if (llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_NONE) {
     return fail(Code::kUnsupported, "the model has no vocabulary");
   }
@@ -93,7 +93,7 @@ std::vector<Token> tokenize_part(const llama_vocab* vocab, std::string_view text
     return llama_tokenize(vocab, text.data(), static_cast<std::int32_t>(text.size()), tokens.data(),
                           static_cast<std::int32_t>(tokens.size()), add_special, parse_special);
   };
-  // Rarely is a token less than a byte; too short a buffer costs tokenizing twice.
+  // A token is rarely less than a byte. If the buffer is too short, the text is tokenized twice.
   constexpr std::size_t kSpecialTokens = 8;
   std::vector<Token> tokens(text.size() + kSpecialTokens);
   std::int32_t n = run(tokens);
@@ -106,7 +106,7 @@ std::vector<Token> tokenize_part(const llama_vocab* vocab, std::string_view text
   return tokens;
 }
 
-// What begins and what ends every text.
+// The tokens that begin and end every text.
 struct Frame {
   std::vector<Token> begin;
   std::vector<Token> end;
@@ -129,7 +129,7 @@ Frame frame_of(const llama_vocab* vocab) {
 struct Vocabulary::Splitting {
   std::span<const MarkedText::Range> client;
   bool add_special = false;
-  bool keeps_control_out = false;  // of what is no special token's name
+  bool keeps_control_out = false;  // of text that is not a special token's name
   std::size_t n_tokens_max = std::numeric_limits<std::size_t>::max();
 };
 
@@ -186,7 +186,7 @@ Result<std::vector<Token>> Vocabulary::tokenize(std::string_view text, bool add_
 
 Result<std::vector<Token>> Vocabulary::tokenize_chat(const MarkedText& prompt,
                                                      std::size_t n_tokens_max) const {
-  // Most templates write the beginning of the text themselves.
+  // Most templates write the beginning-of-text token themselves.
   const std::string begin = bos() ? piece(*bos(), true) : "";
   const auto client = prompt.client_ranges();
   const bool is_template = client.empty() || client.front().begin >= begin.size();
@@ -215,13 +215,13 @@ std::vector<Token> Vocabulary::spelled(Token token) const {
     std::optional<Token> found = find(rest);
     while (!found && n > 1) found = find(rest.substr(0, --n));
     if (found) tokens.push_back(*found);
-    rest.remove_prefix(n);  // a byte that no token stands for is left out
+    rest.remove_prefix(n);  // a byte without a token is left out
   }
   return tokens;
 }
 
-// What is stored is never shorter than the bytes it stands for, in these two kinds. Others leave
-// out what they do not know.
+// In these two types, the stored text is never shorter than the bytes it stands for. Other types
+// leave out what they do not know.
 std::size_t token_bytes_max(const Vocabulary& vocabulary) {
   const auto type = llama_vocab_type(vocabulary.get());
   if (type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM)

@@ -1,12 +1,11 @@
 // Vocabulary: a model's tokens and their texts, over libllama's llama_vocab.
 //
-// The model must outlive it. Text goes in as it is: NUL is a byte like any other, and what is not
-// UTF-8 is up to the model's tokenizer (libllama's byte-level ones read it as U+FFFD).
+// The model must outlive it. Text is passed on unchanged: NUL is a byte like any other, and invalid
+// UTF-8 is left to the model's tokenizer (libllama's byte-level ones read it as U+FFFD).
 //
 // Threads: thread-safe (libllama's tokenizing functions are).
 // Errors:  kUnsupported for a model without a vocabulary; tokenize(): kInvalidArgument for a text
-// that
-//          is longer than TextLimits::text_bytes_max or that libllama cannot split.
+//          longer than TextLimits::text_bytes_max or one that libllama cannot split.
 #pragma once
 
 #include <memory>
@@ -34,16 +33,16 @@ class Vocabulary {
   Vocabulary& operator=(Vocabulary&& other) noexcept;
   ~Vocabulary();
 
-  // add_special: begin (and end) as the model was trained to. parse_special: read "<|im_end|>" and
-  // its like as the one token they name, not as text.
+  // add_special: add the tokens that begin (and end) texts in the model's training. parse_special:
+  // read names such as "<|im_end|>" as the token that they name, not as text.
   [[nodiscard]] Result<std::vector<Token>> tokenize(std::string_view text, bool add_special,
                                                     bool parse_special) const;
-  // A chat's prompt: control tokens are read in what the template wrote, and nothing that a client
-  // wrote becomes one. Begins as the model was trained to, unless the template has. Beyond
-  // n_tokens_max tokens it may stop.
+  // A chat's prompt. Control tokens are read only in what the template wrote, never in what a
+  // client wrote. Adds the token that begins texts unless the template has. May stop after
+  // n_tokens_max tokens.
   [[nodiscard]] Result<std::vector<Token>> tokenize_chat(const MarkedText& prompt,
                                                          std::size_t n_tokens_max) const;
-  // The bytes of a token, maybe part of a character. Those of control tokens only if `special`.
+  // The bytes of a token, possibly part of a character; none for control tokens unless `special`.
   [[nodiscard]] std::string piece(Token token, bool special) const;
 
   // The tokens of a text that were added to the vocabulary by hand, such as "<|im_end|>", in order.
@@ -51,14 +50,14 @@ class Vocabulary {
 
   [[nodiscard]] int n_tokens() const { return n_tokens_; }
   [[nodiscard]] bool contains(Token token) const { return token >= 0 && token < n_tokens_; }
-  // The model ends its answer, or its turn, with it.
+  // Whether the model ends its answer, or its turn, with it.
   [[nodiscard]] bool is_end(Token token) const;
-  // It steers the model and is no text.
+  // Whether it steers the model and is not text.
   [[nodiscard]] bool is_control(Token token) const;
   [[nodiscard]] std::optional<Token> bos() const;
   [[nodiscard]] std::optional<Token> eos() const;
 
-  // All pieces, with those of control tokens; made when they are first asked for.
+  // All pieces, including those of control tokens; created at the first call.
   [[nodiscard]] const TokenPieces& pieces() const;
 
   [[nodiscard]] const llama_vocab* get() const { return vocab_; }
@@ -71,7 +70,7 @@ class Vocabulary {
 
   [[nodiscard]] Result<std::vector<Token>> split(std::string_view text,
                                                  const Splitting& splitting) const;
-  // A control token's name as text, in tokens that are none.
+  // The name of a control token as text, in tokens that are not control tokens.
   [[nodiscard]] std::vector<Token> spelled(Token token) const;
 
   const llama_vocab* vocab_;
@@ -80,8 +79,8 @@ class Vocabulary {
   SpecialTokens special_;
 };
 
-// A token stands for at most so many bytes of a text: one that has more of them than the context
-// has tokens need not be split to be too long.
+// Upper bound of the bytes that one token stands for. A text with more than this many bytes per
+// token of the context is too long; it need not be split to know that.
 [[nodiscard]] std::size_t token_bytes_max(const Vocabulary& vocabulary);
 
 }  // namespace slipstream

@@ -81,15 +81,14 @@ TEST(Vocabulary, TokenizesLongTexts) {
   EXPECT_EQ(text_of(tokens_of(text), true).size(), text.size());
 }
 
-// The needle model's tokens behind another pre-tokenizer.
+// The needle model's tokens with another pre-tokenizer.
 llama_model_ptr with_pre_tokenizer(const char* name) {
   return changed_needle_model(
       [name](gguf_context* model) { gguf_set_val_str(model, "tokenizer.ggml.pre", name); });
 }
 
-// libllama splits these with std::regex, which recursed for each character before GCC 16: a run
-// that was long enough ended the process (llama.cpp #26965). A thread with little stack would see
-// it.
+// libllama splits these with std::regex, which recursed for each character before GCC 16: a long
+// enough run ended the process (llama.cpp #26965). A thread with a small stack would show it.
 TEST(Vocabulary, LongRunsDoNotRecurse) {
   for (const char* name : {"bloom", "deepseek-llm", "gpt-4o", "tekken"}) {
     const llama_model_ptr model = with_pre_tokenizer(name);

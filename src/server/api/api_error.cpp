@@ -31,17 +31,16 @@ int status_of(Code code) {
   return 500;
 }
 
-// Messages and fields quote what a client sent, and that may be megabytes of a name.
-std::string quotable(const std::string& text) {
-  constexpr std::size_t kBytesMax = 4096;
-  return text.size() <= kBytesMax ? text : text.substr(0, kBytesMax) + "...";
-}
-
 nlohmann::json text_or_null(const std::string& text) {
   return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(quotable(text));
 }
 
 }  // namespace
+
+std::string quotable(const std::string& text) {
+  constexpr std::size_t kBytesMax = 4096;
+  return text.size() <= kBytesMax ? text : text.substr(0, kBytesMax) + "...";
+}
 
 ApiError to_api_error(const Error& error) {
   return {.status = status_of(error.code),

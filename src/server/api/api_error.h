@@ -38,6 +38,9 @@ inline std::unexpected<ApiError> refuse(std::string param, std::string message) 
 // The same from an error of the engine.
 [[nodiscard]] ApiError to_api_error(const Error& error);
 
+// Messages and fields quote what a client sent, and that may be megabytes of a name.
+[[nodiscard]] std::string quotable(const std::string& text);
+
 [[nodiscard]] std::string to_json(const ApiError& error);
 
 }  // namespace slipstream

@@ -83,13 +83,8 @@ ToolChoice read_tool_choice(JsonFields& fields, Json& tools) {
                   "\"function\", \"function\": {\"name\": ...}}");
     return result;
   }
-  if (tools.empty()) {
-    fields.refuse("tool_choice", "'tool_choice' needs 'tools'");
-  } else if (!result.name.empty() && !has_tool(tools, result.name)) {
-    fields.refuse("tool_choice",
-                  format_text("'tool_choice' names {}, which is not among 'tools'", result.name));
-  }
   result.kind = result.name.empty() ? ToolChoice::Kind::kRequired : ToolChoice::Kind::kNamed;
+  check_tool_choice(fields, result, tools);
   return result;
 }
 
@@ -116,6 +111,30 @@ std::optional<Json> read_response_format(JsonFields& fields, Json& body) {
 
 }  // namespace
 
+void check_tool_choice(JsonFields& fields, const ToolChoice& choice, const Json& tools) {
+  if (choice.kind == ToolChoice::Kind::kAuto) return;
+  const bool is_named = choice.kind == ToolChoice::Kind::kNamed;
+  if (tools.empty()) {
+    fields.refuse("tool_choice", "'tool_choice' needs 'tools'");
+  } else if (is_named && !has_tool(tools, choice.name)) {
+    fields.refuse("tool_choice",
+                  format_text("'tool_choice' names {}, which is not among 'tools'", choice.name));
+  }
+}
+
+void check_demands(JsonFields& fields, const ChatRequest& request) {
+  const bool has_grammar = !request.options.sampling.grammar.empty();
+  if (has_grammar && request.response_schema) {
+    fields.refuse("grammar", "'grammar' and 'response_format' exclude each other");
+  }
+  const bool must_call = request.tool_choice.kind != ToolChoice::Kind::kAuto;
+  if (must_call && (has_grammar || request.response_schema)) {
+    fields.refuse("tool_choice",
+                  "'tool_choice' that demands a call and 'response_format' or 'grammar' exclude "
+                  "each other");
+  }
+}
+
 ApiResult<ChatRequest> read_chat_request(Json& body) {
   JsonFields fields(body);
   ChatRequest request{.options = read_generation_options(fields), .messages = {}};
@@ -127,16 +146,7 @@ ApiResult<ChatRequest> read_chat_request(Json& body) {
   request.tool_choice = read_tool_choice(fields, request.tools);
   read_logprobs(fields, request.options.sampling);
   request.response_schema = read_response_format(fields, body);
-  const bool has_grammar = !request.options.sampling.grammar.empty();
-  if (has_grammar && request.response_schema) {
-    fields.refuse("grammar", "'grammar' and 'response_format' exclude each other");
-  }
-  const bool must_call = request.tool_choice.kind != ToolChoice::Kind::kAuto;
-  if (must_call && (has_grammar || request.response_schema)) {
-    fields.refuse("tool_choice",
-                  "'tool_choice' that demands a call and 'response_format' or 'grammar' exclude "
-                  "each other");
-  }
+  check_demands(fields, request);
   if (const Json* variables = fields.object("chat_template_kwargs")) {
     if (variables->size() > kVariablesMax) {
       fields.refuse(

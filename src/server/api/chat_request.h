@@ -29,6 +29,11 @@ struct ChatRequest {
   std::optional<Json> response_schema = {};
 };
 
+// What other readers of conversations check, too: that tools which a call is demanded of are there,
+// and that not two things are demanded at once.
+void check_tool_choice(JsonFields& fields, const ToolChoice& choice, const Json& tools);
+void check_demands(JsonFields& fields, const ChatRequest& request);
+
 // Takes what may be long out of the body: a second one of it would be many times its text.
 [[nodiscard]] ApiResult<ChatRequest> read_chat_request(Json& body);
 

@@ -18,14 +18,14 @@ std::vector<MarkupToken> markup_tokens_in(const Vocabulary& vocabulary, std::str
   std::vector<MarkupToken> tokens;
   for (const Token token : vocabulary.special_tokens_in(text)) {
     std::string piece = vocabulary.piece(token, true);
-    // Some vocabularies have runs of white space among them, which are no markup.
+    // In some vocabularies, runs of white space are special tokens. They are not markup.
     if (trim(piece).empty()) continue;
     tokens.push_back({std::move(piece), token, vocabulary.is_end(token)});
   }
   return tokens;
 }
 
-// What a request is answered with.
+// What is needed to answer a request.
 struct Answerer {
   const ChatTemplate& chat;
   const Vocabulary& vocabulary;
@@ -63,7 +63,7 @@ ApiResult<void> add_tools(CallGrammar& grammar, const ChatRequest& request) {
   return {};
 }
 
-// Of an answer that calls what "tool_choice" demands.
+// The grammar of an answer that calls what "tool_choice" demands.
 ApiResult<std::string> grammar_of_calls(const Answerer& answerer, const ChatRequest& request) {
   Result<CallMarkup> markup = call_markup_of(answerer.chat);
   if (!markup) return refuse("tool_choice", markup.error().message);
@@ -76,8 +76,8 @@ ApiResult<std::string> grammar_of_calls(const Answerer& answerer, const ChatRequ
   return std::move(*text);
 }
 
-// Of "response_format". A model may call tools instead, and first ends the reasoning that its
-// template has opened.
+// The grammar for "response_format". The model may call tools instead. It first ends reasoning that
+// its template has opened.
 ApiResult<std::string> grammar_of_response(const Answerer& answerer, const ChatRequest& request,
                                            const Json& schema) {
   constexpr const char* kParam = "response_format.json_schema.schema";

@@ -1,8 +1,9 @@
-// grammar_of_answer(): the grammar (GBNF) that a request demands of its answer: calls that
-// "tool_choice" wants, a value under the schema of "response_format", or the client's own. Empty
-// if it demands nothing.
+// grammar_of_answer(): the grammar (GBNF) that a request demands of its answer: the calls of
+// "tool_choice", a value under the schema of "response_format", or the client's own grammar. Empty
+// if the request demands nothing.
 //
-// Threads: immutable. Errors: ApiErrors that name the field which cannot be obeyed.
+// Threads: immutable.
+// Errors:  ApiErrors that name the field which cannot be obeyed.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@
 
 namespace slipstream {
 
-// `prompt` is what the template made of the request: it may have opened reasoning.
+// `prompt` is what the template made of the request. It may have opened reasoning.
 [[nodiscard]] ApiResult<std::string> grammar_of_answer(const ChatTemplate& chat,
                                                        const Vocabulary& vocabulary,
                                                        const ChatRequest& request,

@@ -20,14 +20,14 @@
 namespace slipstream {
 namespace {
 
-// So many calls, and a model that finds no end has one.
+// A limit on calls, so that a model that would never stop calling comes to an end.
 constexpr std::size_t kCallsMax = 64;
-constexpr std::size_t kIdLength = 9;  // as Mistral's templates want it
+constexpr std::size_t kIdLength = 9;  // the form that Mistral's templates require
 constexpr std::size_t kNumberDigitsMax = 3;
 constexpr char kPlaces[] = {kAnyId, kAnyNumber, '\0'};
-constexpr std::string_view kCdata = "<![CDATA[";  // our parser would take it for markup
+constexpr std::string_view kCdata = "<![CDATA[";  // OutputParser would treat it as markup
 
-// A key that no syntax needs to quote.
+// A key that needs no quotes in any syntax.
 bool is_plain_key(std::string_view key) {
   return !key.empty() && !is_digit(key[0]) && std::ranges::all_of(key, is_name_byte);
 }
@@ -45,7 +45,7 @@ GbnfItem any_number() {
   return repeated(gbnf_class(CodePointSet({{'0', '9'}})), 1, kNumberDigitsMax);
 }
 
-// How reasoning begins and ends, and what then stands before the calls.
+// How reasoning begins and ends, and which text then precedes the calls.
 struct ReasoningMarkup {
   std::string_view open;
   std::string_view close;
@@ -61,7 +61,7 @@ ReasoningMarkup reasoning_markup(ReasoningFamily family) {
   return {tags.open, tags.close, is_message ? "<|begin|>assistant" : ""};
 }
 
-// What our parser takes for the end of reasoning.
+// The texts that OutputParser treats as the end of reasoning.
 std::vector<std::string> ends_of_reasoning(const ChatFormat& format) {
   std::vector<std::string> ends = {std::string(reasoning_markup(format.reasoning).close)};
   const ToolCallFormat& row = tool_call_format(format.tool_calls);
@@ -74,7 +74,7 @@ std::vector<std::string> ends_of_reasoning(const ChatFormat& format) {
   return ends;
 }
 
-// The tool's schema, which says of itself that it is one of objects.
+// The schema of the tool's parameters, with "type": "object" added if it has no type.
 Result<Json> parameters_of(const Json& function) {
   const auto found = function.find("parameters");
   if (found == function.end() || found->is_null()) return Json{{"type", "object"}};
@@ -91,13 +91,13 @@ void append(GbnfSequence& sequence, GbnfSequence more) {
   std::ranges::move(more, std::back_inserter(sequence));
 }
 
-// Arguments that are written one by one.
+// The marks of arguments that are written one by one.
 struct MemberMarks {
   ObjectMarks object;
   GbnfSequence json_open;
   GbnfSequence text_open;
   GbnfSequence text_close;
-  std::optional<Automaton> texts;  // that may stand as they are; none: texts are JSON too
+  std::optional<Automaton> texts;  // texts written as they are; if not set, texts are JSON
 };
 
 class MemberArguments {
@@ -279,7 +279,7 @@ Result<std::string> CallGrammar::text() {
   return writer_.text(root);
 }
 
-// Reasoning that the prompt has opened must be closed. Where it has opened none, the model may.
+// Reasoning that the prompt opened must be closed. If the prompt opened none, the model may reason.
 GbnfSequence CallGrammar::reasoning() {
   const ReasoningFamily family = options_.format.reasoning;
   const ReasoningMarkup markup = reasoning_markup(family);

@@ -1,18 +1,15 @@
-// CallGrammar: a grammar (GBNF) for an answer that calls tools and says nothing else, in the markup
-// that the model was taught (call_markup.h), with arguments that are valid under the tools'
-// schemas. What tool_choice "required", or a tool's name, asks for. Beside calls, or instead of
-// them, it may allow a value under a schema: response_format, where a model may call tools or has
-// to end its reasoning first.
-//
-// A model that reasons may do so first, and must where the prompt has opened the reasoning. Markup
-// that is a special token of the vocabulary is demanded as that token. Arguments that are written
-// one by one are those that the schema names, in its order; a text stands as it is up to its end.
+// CallGrammar: a grammar (GBNF) for an answer that only calls tools, in the markup that the model
+// was taught (call_markup.h), with arguments valid under the tools' schemas: tool_choice "required"
+// or a tool's name. It may also allow a value under a schema beside or instead of calls:
+// response_format, if the model may call tools or has to end its reasoning first.
+// A model that reasons may do so first, and must if the prompt has opened the reasoning. Markup
+// that is a special token of the vocabulary is demanded as that token. Arguments written one by one
+// are those that the schema names, in its order; a text is written unescaped up to its end.
 //
 // Threads: thread-compatible.
 // Errors:  add(), allow_value(): kInvalidArgument or kUnsupported for a schema that cannot be
-// obeyed, see
-//          schema_to_grammar.h; text(): kUnsupported for what is too large, or for markup that this
-//          vocabulary has among its ends of answers.
+//          obeyed, see schema_to_grammar.h; text(): kUnsupported for a grammar that is too large,
+//          or for markup that ends answers in this vocabulary.
 #pragma once
 
 #include <functional>
@@ -38,10 +35,10 @@ struct MarkupToken {
   Token token;
   bool ends_answer;
 };
-// Those that the vocabulary has in a text, in their order.
+// Returns the special tokens of the vocabulary in a text, in their order.
 using MarkupTokens = std::function<std::vector<MarkupToken>(std::string_view)>;
 
-// What OpenAI's API allows in names, and a dot.
+// The characters that OpenAI's API allows in names, and a dot.
 [[nodiscard]] bool is_callable_name(std::string_view name);
 
 class CallGrammar {
@@ -49,13 +46,13 @@ class CallGrammar {
   struct Options {
     CallMarkup markup;
     ChatFormat format;
-    std::string_view prompt;          // whether it has opened reasoning, or ended it
-    bool allows_several = true;       // calls, where the model writes several
-    MarkupTokens markup_tokens = {};  // none: all markup is plain text
+    std::string_view prompt;          // tells whether reasoning was opened or ended
+    bool allows_several = true;       // calls, if the model writes several
+    MarkupTokens markup_tokens = {};  // if not set, all markup is plain text
   };
   explicit CallGrammar(Options options);
 
-  // A tool that may be called: {"name": ..., "parameters": ...}. Its name must be callable.
+  // Adds a tool that may be called: {"name": ..., "parameters": ...}. REQUIRES: a callable name.
   [[nodiscard]] Result<void> add(const nlohmann::ordered_json& function);
   [[nodiscard]] Result<void> allow_value(const nlohmann::ordered_json& schema);
   [[nodiscard]] Result<std::string> text();
@@ -63,10 +60,10 @@ class CallGrammar {
  private:
   [[nodiscard]] GbnfSequence calls();
   [[nodiscard]] Result<RuleId> arguments_rule(const nlohmann::ordered_json& function);
-  // The markup with the special tokens in it as such. One that ends answers is an error of text().
+  // The markup with its special tokens as tokens. If one of them ends answers, text() fails.
   [[nodiscard]] GbnfSequence sequence_of(std::string_view markup);
   [[nodiscard]] GbnfSequence text_of(std::string_view markup) const;
-  // Up to the token by which the model ends such an answer, if there is one.
+  // The part before the token with which the model ends such an answer, if there is one.
   [[nodiscard]] std::string_view before_end(std::string_view markup) const;
   [[nodiscard]] GbnfSequence reasoning();
   [[nodiscard]] std::vector<MarkupToken> tokens_in(std::string_view markup) const;

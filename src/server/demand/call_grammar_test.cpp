@@ -74,7 +74,7 @@ TEST(CallGrammar, AModelThatReasonsMayDoSoUnlessThePromptHasEndedIt) {
   EXPECT_FALSE(matches(must_not, "<think>\nHm.\n</think>\n\n" + kTime));
 }
 
-// What "response_format" demands, beside tools or after reasoning.
+// The grammar for "response_format" beside tools or after reasoning.
 std::string grammar_with_value(const ChatTemplate& chat, bool has_tools) {
   const std::string prompt = prompt_of(chat);
   const Result<CallMarkup> markup = call_markup_of(chat);
@@ -129,7 +129,7 @@ TEST(CallGrammar, TextsStandAsTheyAreInElements) {
   EXPECT_FALSE(matches(grammar, call("Paris", "")));  // days are required
   EXPECT_FALSE(matches(grammar, call("", days)));     // minLength
   EXPECT_FALSE(matches(grammar, call("a</parameter>b", days)));
-  // JSON neither: the parser would take it for the end.
+  // JSON must not contain the closing tag either: the parser would treat it as the end.
   const auto place = [&](std::string_view y) {
     return call("Paris", format_text("{}<parameter=place>\n{{\"x\": 1, \"y\": \"{}\"}}\n"
                                      "</parameter>\n",
@@ -156,7 +156,7 @@ TEST(CallGrammar, FamiliesWhoseTemplatesOnlyTeachTheForm) {
   EXPECT_TRUE(matches(grammar_of(plain), kTime + "\n" + kWeather));
 }
 
-// Of a vocabulary in which this text is a token.
+// The grammar for a vocabulary in which this text is a token.
 Result<std::string> grammar_with_token(const MarkupToken& token, bool allows_several) {
   const ChatTemplate chat = with_calls(kTaggedCall);
   CallGrammar grammar({.markup = *call_markup_of(chat),
@@ -187,12 +187,12 @@ TEST(CallGrammar, EndsWhereAMarkupTokenEndsTheAnswer) {
   const Result<std::string> one = grammar_with_token(end, false);
   ASSERT_TRUE(one.has_value()) << one.error().message;
   EXPECT_TRUE(matches(*one, "<tool_call>\n{\"name\": \"get-time\", \"arguments\": {}}\n"));
-  const Result<std::string> several = grammar_with_token(end, true);  // it stands between them too
+  const Result<std::string> several = grammar_with_token(end, true);  // also between calls
   ASSERT_FALSE(several.has_value());
   EXPECT_TRUE(several.error().message.contains("</tool_call> ends answers"));
 }
 
-// The message for a tool with these parameters, or nothing.
+// The error for a tool with these parameters, or "".
 std::string refusal_of(const char* parameters, std::string_view call) {
   const ChatTemplate chat = with_calls(call);
   CallGrammar grammar({.markup = *call_markup_of(chat), .format = chat.format(), .prompt = ""});

@@ -16,7 +16,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// Words that no template contains. Keys are in alphabetical order, for some templates sort them.
+// Words that no template contains. The keys are in alphabetical order because some
+// templates sort them.
 constexpr std::string_view kSaidByUser = "probe-user";
 constexpr std::string_view kName = "probe_tool";
 constexpr std::string_view kText = "probe-value";
@@ -26,11 +27,11 @@ constexpr std::string_view kLastKey = "probe_b";
 Json text_then_number() { return {{kFirstKey, kText}, {kLastKey, 7781}}; }
 Json number_then_text() { return {{kFirstKey, 7781}, {kLastKey, kText}}; }
 
-constexpr int kIds = 3;  // so many calls in one answer
-// Mistral's templates want nine letters.
+constexpr int kIds = 3;  // the number of calls in one answer
+// Mistral's templates require nine letters.
 std::string probe_id(int i) { return std::string(9, static_cast<char>('a' + i)); }
 
-// As conversation.cpp describes it to the model.
+// The form that conversation.cpp describes to the model.
 CallMarkup described_by_us() {
   return {.before_name = "<tool_call>\n{\"name\": \"",
           .after_name = "\", \"arguments\": ",
@@ -75,14 +76,15 @@ bool reads_described_calls(const ToolCallFormat& format) {
   });
 }
 
-// Where the first of the texts begins.
+// The position of the first occurrence of any of the texts.
 std::size_t find_first(std::string_view text, const std::vector<std::string_view>& wanted) {
   std::size_t first = text.npos;
   for (const std::string_view one : wanted) first = std::min(first, text.find(one));
   return first;
 }
 
-// How much of the text stands in the prompt already: no part of a tag, for many begin alike.
+// The length of the text that is already in the prompt. It never ends inside a tag, because many
+// tags begin alike.
 std::size_t length_in_common(std::string_view text, std::string_view prompt) {
   const auto n = static_cast<std::size_t>(std::ranges::mismatch(text, prompt).in1 - text.begin());
   const std::string_view common = text.substr(0, n);
@@ -99,7 +101,7 @@ void replace_all(std::string& text, std::string_view from, char to) {
   }
 }
 
-// Two texts that differ at most in a number, as one.
+// Merges two texts that differ at most in a number.
 std::optional<std::string> merged(const std::string& a, const std::string& b) {
   if (a == b) return a;
   const auto n_start = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
@@ -116,7 +118,7 @@ std::optional<std::string> merged(const std::string& a, const std::string& b) {
   return a.substr(0, n_start) + kAnyNumber + a.substr(a.size() - n_end);
 }
 
-// The JSON object around the first key, from `start` on.
+// The JSON object around the first key at or after `start`.
 std::optional<std::string_view> json_around_key(std::string_view text, std::size_t start) {
   const std::size_t key = text.find(kFirstKey, start);
   if (key == text.npos) return std::nullopt;
@@ -128,7 +130,8 @@ std::optional<std::string_view> json_around_key(std::string_view text, std::size
   return object;
 }
 
-// How far the brackets reach that are open before `text`; nothing if they are not closed.
+// The length of `text` up to where the brackets opened in `before` are closed; nullopt if they
+// are not closed.
 std::optional<std::size_t> end_of_brackets(std::string_view before, std::string_view text) {
   int n_open = 0;
   bool is_quoted = false;
@@ -146,9 +149,9 @@ std::optional<std::size_t> end_of_brackets(std::string_view before, std::string_
   return std::nullopt;
 }
 
-// Calls as a template wrote them.
+// The parts of calls as a template wrote them.
 struct Slices {
-  Texts before_name;  // of each call; of others than the first, from the call before
+  Texts before_name;  // of each call; for later calls, from the end of the previous one
   Texts after_name;
   Texts arguments;
   std::string rest;
@@ -204,7 +207,7 @@ class Learner {
     if (arguments.empty()) return messages;
     Json calls = Json::array();
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-      // Kimi's templates write the id only, which the model makes of the name.
+      // Kimi's templates write only the id, which the model makes from the name.
       const bool id_has_name = row_.family == ToolCallFamily::kKimi;
       const std::string id =
           id_has_name ? format_text("functions.{}:{}", kName, i) : probe_id(static_cast<int>(i));
@@ -216,13 +219,13 @@ class Learner {
     return messages;
   }
 
-  // What the model would have written: calls with these arguments, and all that follows.
+  // What the model would have written: calls with these arguments, and everything that follows.
   [[nodiscard]] std::optional<std::string> answer(const std::vector<Json>& arguments) const {
     const auto text = chat_.render(
         {.messages = conversation(arguments), .tools = tools(), .add_generation_prompt = false});
     if (!text) return std::nullopt;
     std::string rest = text->text().substr(length_in_common(text->text(), prompt_));
-    // There may be an empty thought before it.
+    // An empty thought may precede the calls.
     std::vector<std::string_view> markers(row_.silent.begin(), row_.silent.end());
     for (const CallOpening& opening : row_.openings) markers.push_back(opening.text);
     const std::size_t start = find_first(rest, markers);
@@ -231,7 +234,7 @@ class Learner {
     return rest;
   }
 
-  // Nothing for calls that are not there, or that our parser does not find.
+  // Returns nullopt if the calls are missing or OutputParser does not find them.
   [[nodiscard]] std::optional<Slices> slices(const std::vector<Json>& arguments) const {
     const std::optional<std::string> text = answer(arguments);
     if (!text) return std::nullopt;
@@ -269,7 +272,7 @@ class Learner {
     return text;
   }
 
-  // How much of what follows the last arguments, at `at`, belongs to the calls.
+  // How much of the text after the last arguments (at `at`) belongs to the calls.
   [[nodiscard]] std::optional<std::size_t> length_of_markup(std::string_view text,
                                                             std::size_t at) const {
     std::string_view rest = text.substr(at);
@@ -303,7 +306,7 @@ class Learner {
     return all;
   }
 
-  // `text_first`: text_then_number() as the template wrote it.
+  // `text_first` is text_then_number() as the template wrote it.
   [[nodiscard]] std::optional<MemberMarkup> members(std::string_view text_first) const {
     const std::optional<Slices> number_first = slices({number_then_text()});
     const std::optional<Slices> none = slices({Json::object()});
@@ -326,7 +329,7 @@ class Learner {
     return markup;
   }
 
-  // What stands before, between and after the keys and values.
+  // The texts before, between and after the keys and values.
   static std::optional<Texts> around(std::string_view text, std::string_view first_value,
                                      std::string_view last_value) {
     Texts all;
@@ -340,7 +343,7 @@ class Learner {
     return all;
   }
 
-  // Three calls tell what is numbered in all of them, and that there are no other differences.
+  // Three calls show what is numbered in all of them, and that there are no other differences.
   void learn_several(CallMarkup& markup) const {
     const std::vector<Json> arguments(kIds, text_then_number());
     const std::optional<Slices> three = slices(arguments);
@@ -355,7 +358,7 @@ class Learner {
     markup.after_name = *after_name;
   }
 
-  // Whether our parser finds these calls in the text, and nothing else.
+  // Whether OutputParser finds these calls in the text, and nothing else.
   [[nodiscard]] bool reads(std::string_view text, const std::vector<Json>& arguments) const {
     OutputParser parser({.format = chat_.format(), .tools = ToolSet(tools())});
     ChatAnswer read;
@@ -373,7 +376,7 @@ class Learner {
   const ChatTemplate& chat_;
   const ToolCallFormat& row_;
   const XmlSyntax* xml_;
-  std::string_view call_end_;  // of a call with arguments one by one; else empty
+  std::string_view call_end_;  // ends a call with arguments one by one; else empty
   std::string_view text_end_;
   std::string prompt_;
 };

@@ -51,7 +51,7 @@ TEST(CallMarkup, WhatOurParserCannotReadIsNotDemanded) {
   const ChatTemplate chat =
       with_calls("~{{ c.function.name }}~{{ c.function.arguments | tojson }}");
   const Result<CallMarkup> markup = call_markup_of(chat);
-  ASSERT_TRUE(markup.has_value());  // in our own form, which it reads in every template like this
+  ASSERT_TRUE(markup.has_value());  // the form of conversation.cpp, read in all such templates
   EXPECT_EQ(markup->before_name, "<tool_call>\n{\"name\": \"");
   const Result<CallMarkup> none = call_markup_of(with_calls("[TOOL_CALLS]"));
   ASSERT_FALSE(none.has_value());

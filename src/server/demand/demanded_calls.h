@@ -1,5 +1,5 @@
-// For tests of demanded calls: tools, small templates, a vocabulary, and which answers a grammar
-// takes.
+// For tests of demanded calls: tools, small templates, a vocabulary, and which answers
+// a grammar accepts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace slipstream {
 
-// Keys in alphabetical order, for some templates sort them.
+// Keys are in alphabetical order because some templates sort them.
 inline const Json kTools = Json::parse(R"([
   {"type": "function", "function": {"name": "get_weather", "description": "Tells the weather.",
     "parameters": {"type": "object", "additionalProperties": false, "required": ["city", "days"],
@@ -49,10 +49,10 @@ inline std::string prompt_of(const ChatTemplate& chat) {
   return prompt ? prompt->text() : "";
 }
 
-// All single bytes, the family's markup as tokens of more, and an end of answers.
+// All single bytes, the family's markup as longer tokens, and a token that ends answers.
 class Words {
  public:
-  // `are_special`: the markup is special tokens, and not only long ones.
+  // `are_special`: the markup consists of special tokens rather than ordinary long ones.
   Words(const ChatFormat& format, bool are_special) : are_special_(are_special) {
     for (int byte = 0; byte < 256; ++byte) pieces_.emplace_back(1, static_cast<char>(byte));
     const ToolCallFormat& row = tool_call_format(format.tool_calls);
@@ -119,7 +119,7 @@ inline GrammarMatcher matcher_of(const std::string& text, const Words& words) {
   return std::move(*matcher);
 }
 
-// The longest start of the text, taken byte by byte, that is an answer by the grammar.
+// The longest prefix of the text, taken byte by byte, that is a complete answer by the grammar.
 inline std::optional<std::string_view> accepted(const std::string& grammar, const Words& words,
                                                 std::string_view text) {
   GrammarMatcher matcher = matcher_of(grammar, words);
@@ -146,7 +146,7 @@ inline ChatAnswer parsed(const ChatTemplate& chat, const std::string& prompt,
 
 struct Demand {
   bool several = true;
-  std::string only = {};  // the one tool
+  std::string only = {};  // the only tool, if not empty
 };
 
 inline std::string grammar_of(const ChatTemplate& chat, const CallMarkup& markup,

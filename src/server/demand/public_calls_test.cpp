@@ -31,7 +31,7 @@ Json message_of(std::string_view name, const Json& arguments, int n_calls = 1) {
   return {{"role", "assistant"}, {"content", nullptr}, {"tool_calls", calls}};
 }
 
-// An answer as a very forgetful model would give it; none if it does not come to an end.
+// An answer of a model that picks random tokens; nullopt if it does not end.
 std::optional<std::string> random_answer(const std::string& grammar, const Words& words,
                                          std::mt19937& random) {
   const auto chance = [&random](unsigned percent) { return random() % 100 < percent; };
@@ -41,7 +41,7 @@ std::optional<std::string> random_answer(const std::string& grammar, const Words
     std::vector<bool> allowed;
     SLIP_CHECK(matcher.find_allowed(words.pieces(), allowed).has_value(), "too ambiguous");
     if (allowed[0] && chance(60)) return answer;
-    std::vector<Token> likely;  // they lead on: all other bytes are more of some text
+    std::vector<Token> likely;  // likely to make progress; other bytes only extend a text
     std::vector<Token> all;
     for (std::size_t i = 1; i < allowed.size(); ++i) {
       if (!allowed[i] || words.pieces().is_end(static_cast<Token>(i))) continue;
@@ -60,7 +60,7 @@ std::optional<std::string> random_answer(const std::string& grammar, const Words
   return std::nullopt;
 }
 
-// Empty if the answer is calls of these tools, as their schemas want them, and nothing else.
+// Empty if the answer consists only of calls of these tools that are valid under their schemas.
 std::string fault_in(const ChatAnswer& answer, const std::set<std::string>& allowed) {
   if (!answer.content.empty()) return "content: " + answer.content;
   if (answer.calls.empty()) return "no call";
@@ -77,8 +77,8 @@ std::string fault_in(const ChatAnswer& answer, const std::set<std::string>& allo
   return "";
 }
 
-// The calls of a conversation as its template writes them; with a thought where the prompt demands
-// one.
+// The calls of a conversation as its template writes them, with a thought if the
+// prompt demands one.
 std::string canonical_answer(const ChatTemplate& chat, const Json& message) {
   const std::string prompt = prompt_of(chat);
   const auto rendered = chat.render(
@@ -87,7 +87,7 @@ std::string canonical_answer(const ChatTemplate& chat, const Json& message) {
   if (!rendered) return "";
   const std::string& whole = rendered->text();
   auto start = static_cast<std::size_t>(std::ranges::mismatch(whole, prompt).in1 - whole.begin());
-  // Not from the middle of a tag that begins as the prompt's last.
+  // Do not start inside a tag that begins like the last one of the prompt.
   const std::size_t tag = whole.rfind('<', start);
   const bool is_part = tag > whole.rfind("Hello?", start) && whole.find('>', tag) >= start;
   if (is_part) start = std::min(start, tag);
@@ -97,12 +97,12 @@ std::string canonical_answer(const ChatTemplate& chat, const Json& message) {
   if (opens_reasoning(prompt, chat.format().reasoning)) {
     if (thought == answer.npos) answer = "Well." + std::string(close) + answer;
   } else if (thought != answer.npos && prompt.ends_with(close)) {
-    answer.erase(0, thought + close.size());  // one that ended in the prompt
+    answer.erase(0, thought + close.size());  // the thought ended in the prompt
   }
   return answer;
 }
 
-// Whose own form our parser does not read: calls are demanded in ours.
+// Templates whose own form OutputParser does not read. Calls are demanded in slipstream's form.
 const std::set<std::string> kFormsNotRead = {"CohereForAI-c4ai-command-r-plus-tool_use",
                                              "GigaChat3-10B-A1.8B",
                                              "GigaChat3.1-10B-A1.8B",
@@ -128,7 +128,8 @@ TEST(PublicTemplates, ACallAsTheyWriteItIsWhatTheGrammarDemands) {
       EXPECT_EQ(markup->before_name, "<tool_call>\n{\"name\": \"");
       continue;
     }
-    // Where we write past calls, it is in our form. LFM's quotes are Python's, ours are JSON's.
+    // Past calls that conversation.cpp writes are in its own form. LFM's quotes are Python's, the
+    // grammar's are JSON's.
     const bool is_lfm = chat.format().tool_calls == ToolCallFamily::kLfm;
     if (!chat.abilities().takes_calls || is_lfm) continue;
     const Words words(chat.format(), false);
@@ -148,7 +149,7 @@ TEST(PublicTemplates, ACallAsTheyWriteItIsWhatTheGrammarDemands) {
 TEST(PublicTemplates, WhateverTheGrammarAllowsIsReadAsValidCalls) {
   const std::vector<PublicTemplate> templates = public_templates();
   if (templates.empty()) GTEST_SKIP() << "no templates at hand";
-  // With sanitizers all of them would take minutes.
+  // With sanitizers, all templates would take minutes.
   constexpr std::size_t kStride = SLIPSTREAM_SANITIZED ? 8 : 1;
   for (std::size_t at = 0; at < templates.size(); at += kStride) {
     const auto& [model, source] = templates[at];

@@ -1,4 +1,4 @@
-// How the HTTP code waits: errors of the network come back as values and are no exceptions.
+// How the HTTP code waits: network errors are returned as values, not thrown.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>

@@ -54,13 +54,13 @@ std::shared_ptr<BodyBudget::Waiting> BodyBudget::take_or_wait(
   return waiting;
 }
 
-// Whether it was given what it waited for.
+// Returns whether the request was granted.
 bool BodyBudget::stop_waiting(const std::shared_ptr<Waiting>& waiting) {
   const MutexLock lock(mutex_);
   if (waiting->is_granted) return true;
   waiting_.remove(waiting);
   growing_.remove(waiting->share);
-  grant();  // what is behind it may be smaller
+  grant();  // a smaller request behind it may fit now
   return false;
 }
 
@@ -96,10 +96,10 @@ void BodyBudget::grant() {
     n_taken_ += granted->n_bytes;
     granted->is_granted = true;
     try {
-      // On its own executor, so never before it waits.
+      // The handler runs on the waiting coroutine's executor, so never before the coroutine waits.
       asio::post(granted->timer.get_executor(), [granted] { granted->timer.cancel(); });
     } catch (const std::exception&) {
-      continue;  // it finds out when its time is up
+      continue;  // it notices when its timer expires
     }
   }
 }

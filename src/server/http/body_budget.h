@@ -1,15 +1,13 @@
-// BodyBudget: how many bytes the bodies of all connections may have together, while they are read
-// and worked on.
+// BodyBudget: limits the total bytes of all connections' bodies while they are read and processed.
 //
-// A body is charged for what has arrived of it, not for what its header says: whoever sends slowly
-// keeps nobody out. The first bytes of each are free, so that ordinary requests never wait for
-// large ones; the limit on connections bounds those. A body that finds no room waits while its
-// client is not read from, and is refused when the time is up. As much as one body may have is kept
-// for the one that was begun first, so that bodies that are all half there do not wait for each
-// other.
+// A body is charged for the bytes that have arrived, not for what its header says, so that a slow
+// sender keeps nobody out. The first bytes of each body are free, so that ordinary requests never
+// wait for large ones; the limit on connections bounds them. A body without room waits, its client
+// is not read from meanwhile, and it is refused when the time is up. Room for one whole body is
+// reserved for the body that began first, so that half-read bodies do not wait for each other.
 //
-// Threads: thread-safe; grow_to() is awaited on the connection's executor. Errors: none but no
-// room.
+// Threads: thread-safe; grow_to() is awaited on the connection's executor.
+// Errors:  none except for lack of room.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -28,13 +26,13 @@ class BodyBudget {
  public:
   struct Options {
     std::size_t bytes_max;
-    std::size_t body_bytes_max;  // of one
-    std::size_t free_bytes;      // of each
+    std::size_t body_bytes_max;  // limit for one body
+    std::size_t free_bytes;      // not charged, for each body
     std::chrono::milliseconds wait_max;
   };
   explicit BodyBudget(const Options& options) : options_(options) {}
 
-  // What one body takes of it, until it is released or destroyed.
+  // What one body takes from the budget, until it is released or destroyed.
   class Share {
    public:
     explicit Share(BodyBudget& budget) : budget_(budget) {}
@@ -42,10 +40,10 @@ class BodyBudget {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // The body has so many bytes now. False: there was no room in time.
+    // The body has this many bytes now. Returns false if there was no room in time.
     boost::asio::awaitable<bool> grow_to(std::size_t n_bytes,
                                          const boost::asio::any_io_executor& executor);
-    void stop_growing();  // all of it is there
+    void stop_growing();  // the body is complete
     void release();
 
    private:
@@ -65,7 +63,7 @@ class BodyBudget {
   using WaitingList = std::list<std::shared_ptr<Waiting>>;
   boost::asio::awaitable<bool> take(const Share& share, std::size_t n_bytes,
                                     const boost::asio::any_io_executor& executor);
-  // Null: taken at once.
+  // Returns null if the bytes were taken at once.
   [[nodiscard]] std::shared_ptr<Waiting> take_or_wait(const Share& share, std::size_t n_bytes,
                                                       const boost::asio::any_io_executor& executor);
   [[nodiscard]] bool stop_waiting(const std::shared_ptr<Waiting>& waiting);
@@ -80,7 +78,7 @@ class BodyBudget {
   mutable Mutex mutex_;
   std::size_t n_taken_ SLIP_GUARDED_BY(mutex_) = 0;
   std::list<const Share*> growing_ SLIP_GUARDED_BY(mutex_);  // in the order in which they began
-  // Each is shared with the connection that waits.
+  // Each entry is shared with the connection that waits.
   WaitingList waiting_ SLIP_GUARDED_BY(mutex_);
 };
 

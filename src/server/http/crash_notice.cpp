@@ -17,13 +17,13 @@ namespace {
 
 enum Say : std::uint8_t { kNothing, kReply, kEvent, kChunkedEvent };
 
-// More descriptors than connections: what has a higher number gets no notice.
+// There are more entries than connections. Descriptors with higher numbers get no notice.
 std::array<std::atomic<Say>, 8192> says;
 static_assert(std::atomic<Say>::is_always_lock_free, "a signal handler reads it");
 
 constexpr std::array kDeadly = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 std::array<struct sigaction, kDeadly.size()> before;
-std::array<std::string, 4> texts;  // by Say
+std::array<std::string, 4> texts;  // indexed by Say
 std::atomic<bool> is_dying = false;
 
 void set(int fd, Say say) {
@@ -32,7 +32,8 @@ void set(int fd, Say say) {
   }
 }
 
-// A descriptor may be another file's by now: that is no socket, and send() leaves it alone.
+// A descriptor may belong to another file by now. That is not a socket, so send() does
+// nothing to it.
 void send_notices() {
   for (std::size_t fd = 0; fd < says.size(); ++fd) {
     const std::string& text = texts[says[fd]];
@@ -41,15 +42,15 @@ void send_notices() {
   }
 }
 
-// Only what is safe in a signal handler.
+// Does only what is safe in a signal handler.
 void die(int signal, siginfo_t* info, void* /*context*/) {
   if (is_dying.exchange(true)) {
-    sleep(1);  // another thread sends them, and then ends the process
+    sleep(1);  // another thread sends them and then ends the process
   } else {
     send_notices();
   }
   for (std::size_t i = 0; i < kDeadly.size(); ++i) sigaction(kDeadly[i], &before[i], nullptr);
-  // An instruction that faulted faults again, where a core dump is to show it.
+  // A faulting instruction faults again on return, so that a core dump shows it.
   if (info->si_code <= 0) (void)raise(signal);
 }
 

@@ -19,7 +19,7 @@ namespace slipstream {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
-// What is wrong with a request that could not be read; 0: nothing that could be answered.
+// The problem with a request that could not be read. The status is 0 if nobody can be answered.
 HttpProblem problem_of(const boost::system::error_code& error) {
   const auto status = [&error] {
     if (error == http::error::body_limit) return 413;
@@ -44,7 +44,7 @@ std::string_view HttpExchange::path() const {
   return target.substr(0, target.find('?'));
 }
 
-// A client that waits for it before it sends.
+// A client may wait for this before it sends the body.
 asio::awaitable<std::optional<HttpProblem>> HttpExchange::ask_for_body() {
   if (!boost::beast::iequals(request()[http::field::expect], "100-continue")) {
     co_return std::nullopt;
@@ -64,7 +64,7 @@ asio::awaitable<std::optional<HttpProblem>> HttpExchange::read_body(std::size_t 
   }
   if (auto problem = co_await ask_for_body()) co_return problem;
   parser.eager(true);
-  stream_.expires_after(facts_.body_time_max);  // for all of it
+  stream_.expires_after(facts_.body_time_max);  // for the whole body
   while (!parser.is_done()) {
     const auto [error, n] = co_await http::async_read_some(stream_, input_.buffer, parser, kAwait);
     arrived_ = std::chrono::steady_clock::now();
@@ -105,7 +105,7 @@ asio::awaitable<bool> HttpExchange::reply(HttpReply reply) {
   status_ = reply.status;
   notice_.say_nothing();
   set_timeout();
-  if (request().method() == http::verb::head) {  // as if to GET, without the body
+  if (request().method() == http::verb::head) {  // as for GET, without the body
     auto head = make_response<http::empty_body>(reply);
     head.content_length(reply.body.size());
     const auto [error, n] = co_await http::async_write(stream_, head, kAwait);
@@ -158,7 +158,7 @@ asio::awaitable<bool> HttpExchange::wait(Signal& signal,
                                          std::chrono::steady_clock::duration time_max) {
   using asio::experimental::awaitable_operators::operator||;
   if (is_gone_) co_return false;
-  stream_.expires_never();  // computing takes as long as it takes
+  stream_.expires_never();  // computing may take any time
   waits_for_ = &signal;
   co_await (signal.wait(time_max) || watch());
   waits_for_ = nullptr;
@@ -170,7 +170,8 @@ void HttpExchange::abandon() {
   if (waits_for_ != nullptr) waits_for_->notify();
 }
 
-// Ends when the client closes the connection; not before the other side of wait() otherwise.
+// Ends when the client closes the connection. Otherwise it runs until the other side
+// of wait() ends.
 asio::awaitable<void> HttpExchange::watch() {
   auto& socket = stream_.socket();
   while (is_client_there()) {
@@ -180,7 +181,7 @@ asio::awaitable<void> HttpExchange::watch() {
   }
 }
 
-// Read, not only looked at: behind bytes that nobody takes, a client's end is never seen.
+// The bytes are read, not only peeked at: the end of a connection is not seen behind unread bytes.
 bool HttpExchange::is_client_there() {
   constexpr std::size_t kPiece = 4096;
   while (!is_gone_) {
@@ -209,7 +210,7 @@ bool HttpExchange::note(const boost::system::error_code& error, std::size_t n_by
   return !is_gone_;
 }
 
-// A piece of a stream.
+// Notes that a piece of a stream was sent.
 bool HttpExchange::note_sent(const boost::system::error_code& error, std::size_t n_bytes) {
   if (note(error, n_bytes)) notice_.say_event(is_chunked_);
   return !is_gone_;

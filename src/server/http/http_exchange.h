@@ -1,11 +1,12 @@
-// HttpExchange: one request and the answer to it, as a handler sees them.
+// HttpExchange: one request and its answer, as a handler sees them.
 //
-// A handler sees the header first, and asks for the body if it wants it: who may not ask is refused
-// before a byte of it is kept. It answers once: reply(), or begin_stream(), send() as often as it
-// likes, end_stream(). Every call that returns false says that the client has gone: the handler
-// ends what it does for it.
+// A handler sees the header first and then asks for the body if it wants it. So a client without
+// permission is refused before a byte of the body is kept. The handler answers once: with reply(),
+// or with begin_stream(), any number of send(), and end_stream(). A call that returns false says
+// that the client has gone: the handler then ends its work for the client.
 //
-// Threads: on the connection's executor. Errors: none but the client's absence.
+// Threads: on the connection's executor.
+// Errors:  none except that the client has gone.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -41,46 +42,46 @@ struct HttpReply {
 
 // Why a request could not be read.
 struct HttpProblem {
-  int status;  // 0: nobody is there to be told
+  int status;  // 0: there is nobody to tell
   std::string message;
 };
 [[nodiscard]] HttpProblem problem_of(const boost::system::error_code& error);
 
 class HttpExchange {
  public:
-  // What the server knows and the handler may want.
+  // What the server knows and the handler may need.
   struct Facts {
-    std::string id;  // of the request, from the client or made here
+    std::string id;  // the request's id, from the client or made here
     std::chrono::seconds body_time_max;
     std::chrono::seconds write_time_max;
     std::chrono::milliseconds silence_max;
     std::size_t ahead_bytes_max;
     BodyBudget& bodies;
   };
-  // What the connection reads with: a parser that has the header, and the bytes behind it.
+  // What the connection reads with: a parser that has the header, and the bytes after it.
   struct Input {
     boost::beast::flat_buffer& buffer;
     HttpParser& parser;
   };
   HttpExchange(boost::beast::tcp_stream& stream, Input input, Facts facts);
 
-  // Without its body, until read_body().
+  // The body is missing until read_body().
   [[nodiscard]] const HttpRequest& request() const { return input_.parser.get(); }
-  // One that is longer than this is a 413, one that finds no room beside those of others a 503.
+  // A body longer than this is a 413. A body without room beside those of other requests is a 503.
   boost::asio::awaitable<std::optional<HttpProblem>> read_body(std::size_t bytes_max = SIZE_MAX);
-  // It is not needed any more: others may have its room.
+  // The body is no longer needed. Its room is released for others.
   void drop_body();
-  [[nodiscard]] std::string_view path() const;  // of the target, without a query
+  [[nodiscard]] std::string_view path() const;  // of the target, without the query
   [[nodiscard]] const std::string& id() const { return facts_.id; }
-  // Whole: a client that sends slowly does not look like a server that answers slowly.
+  // When the whole request had arrived, so that a slow client does not look like a slow server.
   [[nodiscard]] std::chrono::steady_clock::time_point arrived() const { return arrived_; }
   [[nodiscard]] boost::asio::any_io_executor executor() { return stream_.get_executor(); }
 
-  // For the log: a name, never a key.
+  // The client's name for the log, never a key.
   void set_client(std::string name) { client_ = std::move(name); }
   [[nodiscard]] std::string_view client() const { return client_; }
 
-  // To the answer, whatever it will be.
+  // Adds a header to the answer, whatever the answer will be.
   void add_header(std::string name, std::string value) {
     headers_.emplace_back(std::move(name), std::move(value));
   }
@@ -89,28 +90,29 @@ class HttpExchange {
   boost::asio::awaitable<bool> send(std::string_view bytes);
   boost::asio::awaitable<bool> end_stream();
 
-  // Not known to have gone, asked between two pieces of long work. What it has sent meanwhile is
-  // kept for its next request; a client that sends too much of it is as good as gone.
+  // Whether the client is not known to have gone. Call this between two pieces of long work. Bytes
+  // that the client has sent meanwhile are kept for its next request. A client that sends too many
+  // is treated as gone.
   [[nodiscard]] bool is_client_there();
-  // Until the signal is given, the time is up (true) or the client has gone.
+  // Waits until the signal is given or the time is up (true), or the client has gone (false).
   boost::asio::awaitable<bool> wait(
       Signal& signal, std::chrono::steady_clock::duration time_max = Signal::kForever);
-  // A stream that has nothing to send for so long says that it is there: clients give up on silence.
+  // A stream that is silent for this long sends a ping: clients give up on silence.
   [[nodiscard]] std::chrono::milliseconds silence_max() const { return facts_.silence_max; }
 
-  // The connection is being closed under the handler.
+  // Tells the handler's exchange that the connection is being closed.
   void abandon();
 
-  // This answer is the last of its connection.
+  // Makes this answer the last one of its connection.
   void close_after() { is_last_ = true; }
-  // Whether another request may follow: not behind a body that nobody read.
+  // Whether another request may follow. After a body that was not read, none may.
   [[nodiscard]] bool keeps_open() const {
     return !is_last_ && input_.parser.is_done() && request().keep_alive();
   }
 
-  // For the log, and for what to do with the connection afterwards.
+  // For the log, and for deciding what happens to the connection afterwards.
   [[nodiscard]] int status() const { return status_; }  // 0: not answered
-  // The same where all is over: 499 if the client did not wait for an answer.
+  // The status once the exchange is over: 499 if the client did not wait for an answer.
   [[nodiscard]] int outcome() const { return is_gone_ && status_ == 0 ? 499 : status_; }
   [[nodiscard]] std::size_t n_bytes() const { return n_bytes_; }
   [[nodiscard]] bool is_answered() const { return is_answered_; }
@@ -135,10 +137,10 @@ class HttpExchange {
   std::vector<HttpHeader> headers_ = {};
   int status_ = 0;
   std::size_t n_bytes_ = 0;
-  bool is_answered_ = false;  // to the end
+  bool is_answered_ = false;  // completely
   bool is_gone_ = false;
   bool is_last_ = false;
-  bool is_chunked_ = true;  // a stream: HTTP/1.0 has no chunks, its end is that of the connection
+  bool is_chunked_ = true;  // for a stream; HTTP/1.0 has no chunks, so it ends with the connection
   Signal* waits_for_ = nullptr;
 };
 

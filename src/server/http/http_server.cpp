@@ -35,7 +35,8 @@ using asio::ip::tcp;
 
 namespace {
 
-// A client's own id goes into logs and back to it: short, and nothing that could break a line.
+// The client's own id is written to logs and sent back, so it must be short and must not
+// break a line.
 bool is_request_id(std::string_view id) {
   return !id.empty() && id.size() <= 128 &&
          std::ranges::all_of(id, [](char c) { return c > ' ' && c < 127 && c != '"'; });
@@ -90,7 +91,7 @@ class HttpServer::Impl {
     return {};
   }
 
-  // Coroutines are let run to their end, so that nothing of a handler's is left behind.
+  // Coroutines run to their end, so that nothing of a handler is left behind.
   void stop() {
     if (threads_.empty()) return;
     stop_accepting();
@@ -119,7 +120,7 @@ class HttpServer::Impl {
   [[nodiscard]] std::size_t n_body_bytes() const { return bodies_.n_taken(); }
 
  private:
-  // What leaves a coroutine's completion, such as bad_alloc, ends nobody else's connection.
+  // An exception from a coroutine's completion, such as bad_alloc, does not end other connections.
   void run_connections() {
     while (true) {
       try {
@@ -131,7 +132,7 @@ class HttpServer::Impl {
     }
   }
 
-  // Whatever one connection throws, the next is accepted.
+  // Accepting continues whatever one connection throws.
   void keep_accepting() {
     asio::co_spawn(acceptor_.get_executor(), accept(), [this](const std::exception_ptr& failure) {
       if (!failure || is_draining_) return;
@@ -149,7 +150,7 @@ class HttpServer::Impl {
    public:
     Connection(Impl& server, tcp::socket socket) : server_(server), stream_(std::move(socket)) {}
 
-    // Keeps itself: the frame needs it to the end.
+    // `self` keeps the connection alive, because the coroutine's frame needs it to the end.
     asio::awaitable<void> run(std::shared_ptr<Connection> /*self*/) {
       while (co_await read_and_answer()) {
       }
@@ -175,7 +176,7 @@ class HttpServer::Impl {
     }
 
    private:
-    // False: the connection ends.
+    // Returns false if the connection ends.
     asio::awaitable<bool> read_and_answer() {
       if (!co_await wait_for_request()) co_return false;
       HttpParser parser;
@@ -189,8 +190,8 @@ class HttpServer::Impl {
       co_return goes_on;
     }
 
-    // A connection that is closed with input unread is reset, and takes the answer with it: a
-    // client that sends all before it reads would never see why it was refused.
+    // Closing a connection with unread input resets it, and the answer is lost. A client that sends
+    // everything before it reads would never see why it was refused.
     asio::awaitable<void> discard_input() {
       constexpr std::chrono::seconds kTimeMax(2);
       beast::error_code error;
@@ -206,7 +207,7 @@ class HttpServer::Impl {
 
     asio::awaitable<bool> wait_for_request() {
       if (server_.is_draining_) co_return false;
-      if (buffer_.size() > 0) co_return true;  // it has sent the next one already
+      if (buffer_.size() > 0) co_return true;  // the client has already sent the next request
       is_idle_ = true;
       stream_.expires_after(server_.options_.idle_time_max);
       const auto [error, n] = co_await stream_.async_read_some(buffer_.prepare(4096), kAwait);
@@ -274,7 +275,7 @@ class HttpServer::Impl {
     beast::tcp_stream stream_;
     beast::flat_buffer buffer_;
     bool is_idle_ = false;
-    bool has_unread_ = false;           // of a body that nobody wanted
+    bool has_unread_ = false;           // of a body that the handler did not read
     HttpExchange* exchange_ = nullptr;  // while a handler runs
   };
 
@@ -284,7 +285,7 @@ class HttpServer::Impl {
       const auto [error] = co_await acceptor_.async_accept(socket, kAwait);
       if (error == asio::error::operation_aborted || is_draining_) co_return;
       if (error) {
-        // Such as too many open files: others may close theirs.
+        // For example, there are too many open files: other connections may close theirs.
         log::warn("http.accept", {{"error", error.message()}});
         asio::steady_timer pause(io_, std::chrono::milliseconds(100));
         co_await pause.async_wait(kAwait);
@@ -295,8 +296,7 @@ class HttpServer::Impl {
         continue;
       }
       beast::error_code delays;
-      if (socket.set_option(tcp::no_delay(true), delays);
-          delays) {  // a token is sent when it is there
+      if (socket.set_option(tcp::no_delay(true), delays); delays) {  // a token is sent immediately
         log::debug("http.no_delay", {{"error", delays.message()}});
       }
       const auto connection = std::make_shared<Connection>(*this, std::move(socket));
@@ -357,7 +357,7 @@ class HttpServer::Impl {
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-// Only what is broken beyond repair throws here: then the process may end.
+// Only a fatal error throws here. Then the process may end.
 // NOLINTNEXTLINE(bugprone-exception-escape)
 HttpServer::~HttpServer() { stop(); }
 

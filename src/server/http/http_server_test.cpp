@@ -28,7 +28,7 @@ TEST(HttpServer, WhoIsRefusedIsToldBeforeTheBodyIsRead) {
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 401")) << answer;
     EXPECT_TRUE(answer.contains("Connection: close")) << answer;
   }
-  // One that sends all before it reads sees it, too.
+  // A client that sends everything before it reads sees the answer too.
   const RawClient client(server->port());
   client.send(format_text("POST /x HTTP/1.1\r\nContent-Length: {}\r\n\r\n", 8 << 20));
   client.send(std::string(8 << 20, 'x'));
@@ -65,7 +65,7 @@ std::string post_of(std::size_t n_bytes) {
   return format_text("POST /x HTTP/1.1\r\nContent-Length: {}\r\n\r\n", n_bytes);
 }
 
-// Two bodies of a million bytes, one of which is kept for the one that was begun first.
+// Room for two bodies of a million bytes, one of which is reserved for the body that began first.
 HttpOptions two_bodies() {
   HttpOptions options;
   options.limits.http_body_bytes_max = 1'000'000;
@@ -88,7 +88,7 @@ TEST(HttpServer, BodiesTogetherAreBoundedAndShortOnesFree) {
   ordinary.send(post_of(1000) + std::string(1000, 'x'));
   EXPECT_TRUE(ordinary.read("<1000>").starts_with("HTTP/1.1 200"));
   EXPECT_TRUE(late.read(">").starts_with("HTTP/1.1 503"));
-  // In chunks nobody knows the length before.
+  // With chunks, the length is not known in advance.
   const RawClient chunked(server->port());
   chunked.send("POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nC3500\r\n" +
                std::string(800'000, 'x') + "\r\n0\r\n\r\n");
@@ -186,7 +186,7 @@ TEST(HttpServer, AClientThatLeavesIsSeenWhateverItSentBefore) {
     client.close();
     EXPECT_TRUE(comes_true([&] { return n_left == n_clients; })) << n_extra;
   }
-  // More than it may send ahead: cut off, though it stays.
+  // This client sends more ahead than allowed. It is cut off although it stays connected.
   const RawClient greedy(server->port());
   greedy.send("GET /x HTTP/1.1\r\n\r\n" +
               std::string(kHttpLimits.http_ahead_bytes_max + 4096, 'x'));

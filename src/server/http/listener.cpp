@@ -18,7 +18,7 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr int kFirstInheritedFd = 3;  // of the protocol
+constexpr int kFirstInheritedFd = 3;  // fixed by the protocol
 
 bool is_listening(int fd) {
   int accepts = 0;

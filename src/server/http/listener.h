@@ -1,8 +1,9 @@
-// Listening sockets: open_listener() makes one; inherited_listener() takes the one that whoever
-// started this process has opened for it, as systemd hands it over (LISTEN_FDS). A client that
-// connects to it while nobody accepts waits in its queue.
+// Listening sockets: open_listener() makes one. inherited_listener() takes over the socket that the
+// parent process opened, as systemd passes it (LISTEN_FDS). A client that connects while nobody
+// accepts waits in the socket's queue.
 //
-// Threads: before there are others: the environment is changed. Errors: as of the address.
+// Threads: call these before other threads start, because the environment is changed.
+// Errors:  the errors of the address.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace slipstream {
 
 [[nodiscard]] Result<UniqueFd> open_listener(const std::string& host, std::uint16_t port);
 
-// Empty: nobody has opened one. What was inherited is not passed on to children.
+// Returns an empty descriptor if no socket was passed. The inherited socket is not passed
+// on to children.
 [[nodiscard]] Result<UniqueFd> inherited_listener();
 
 }  // namespace slipstream

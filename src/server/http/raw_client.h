@@ -1,6 +1,6 @@
-// For tests: a client that says exactly what it is told to, and a server for it.
+// For tests: a client that sends exactly what it is told to, and a server for it.
 //
-// Threads: thread-compatible. Errors: what does not come is empty, or false.
+// Threads: thread-compatible. Errors: what does not arrive is empty or false.
 #pragma once
 
 #include <arpa/inet.h>
@@ -33,7 +33,7 @@ class RawClient {
   void send(std::string_view text) const {
     (void)::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
   }
-  // Until the server closes the connection, or the text ends with this.
+  // Reads until the server closes the connection or the text ends with `end`.
   [[nodiscard]] std::string read(std::string_view end = "\n\n\n") const {
     std::string text;
     char buffer[4096];
@@ -51,7 +51,7 @@ class RawClient {
   bool is_open_ = false;
 };
 
-// On a port of its own choice.
+// Uses a port chosen by the system.
 inline std::unique_ptr<HttpServer> serve(HttpServer::Handler handler, HttpOptions options = {}) {
   options.port = 0;
   auto server = HttpServer::listen(options, std::move(handler), [](int status, std::string_view) {

@@ -1,9 +1,9 @@
 // Signal: wakes a coroutine from any thread.
 //
-// Belongs to the executor of one coroutine, which alone waits for it. notify() before wait() is not
-// lost; several are one.
+// A signal belongs to the executor of one coroutine, and only that coroutine waits for it. A
+// notify() before wait() is not lost. Several notify() count as one.
 //
-// Threads: notify() thread-safe; the rest on the executor. Errors: none.
+// Threads: notify() is thread-safe; the rest runs on the executor. Errors: none.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

@@ -8,7 +8,7 @@
 namespace slipstream {
 
 std::string without_percents(std::string_view text) {
-  if (text.empty()) return "";  // of length 0 libcurl measures it itself
+  if (text.empty()) return "";  // for length 0, libcurl would call strlen()
   int n_bytes = 0;
   const std::unique_ptr<char, decltype(&curl_free)> plain(
       curl_easy_unescape(nullptr, text.data(), static_cast<int>(text.size()), &n_bytes), curl_free);

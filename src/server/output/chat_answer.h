@@ -1,6 +1,7 @@
-// ChatAnswer: all deltas of an answer put together, as a client that does not stream sees it.
+// ChatAnswer: all deltas of an answer combined, as a client that does not stream sees it.
 //
-// Threads: thread-compatible. Errors: deltas out of order are a bug of the parser (SLIP_CHECK).
+// Threads: thread-compatible.
+// Errors:  deltas out of order are a bug of the parser (SLIP_CHECK).
 #pragma once
 
 #include <string>

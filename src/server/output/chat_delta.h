@@ -1,9 +1,10 @@
 // ChatDelta: one step of an answer as a client of the chat API sees it.
 //
-// Deltas of one answer, in order: reasoning and content in any number and order; for each tool call
-// one kCallBegin, any number of kCallArguments, one kCallEnd, with nothing of another kind between
-// them. The arguments of a call, concatenated, are always one valid JSON object, also where the
-// model was cut short: then they are closed as early as possible and the end is not `complete`.
+// The deltas of one answer arrive in this order: reasoning and content, in any number and order;
+// for each tool call one kCallBegin, any number of kCallArguments and one kCallEnd, with no
+// other kind between them. The concatenated arguments of a call are always one valid JSON
+// object, even if the model was cut off: then they are closed as early as possible, and the
+// kCallEnd is not `complete`.
 //
 // Threads: immutable.
 #pragma once
@@ -23,8 +24,8 @@ struct ChatDelta {
   };
   Kind kind;
   std::string text = {};
-  int call_idx = -1;     // of the kinds for calls: 0, 1, ...
-  bool complete = true;  // kCallEnd: the model wrote the arguments to their end
+  int call_idx = -1;     // for the call kinds: 0, 1, ...
+  bool complete = true;  // kCallEnd: the model finished writing the arguments
 
   bool operator==(const ChatDelta&) const = default;
 };

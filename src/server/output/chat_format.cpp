@@ -196,10 +196,10 @@ constexpr ReasoningRow kReasoning[kReasoningFamilies] = {
     {ReasoningFamily::kHarmony, "harmony", {}},
 };
 
-// What templates say. ----------------------------------------------------------------------------
+// The signs of each family in templates. ---------------------------------------------------------
 
-// A template belongs to the first family all of whose texts it contains, in this order: what is
-// more particular stands first.
+// A template belongs to the first family in this table of which it contains all texts. More
+// specific families stand first.
 struct Sign {
   Family family;
   std::array<std::string_view, 2> texts;
@@ -214,7 +214,7 @@ constexpr Sign kSigns[] = {
     {Family::kCohere, {"<|START_ACTION|>"}},
     {Family::kApertus, {"<|tools_prefix|>", "<|tools_suffix|>"}},
     {Family::kLfm, {"<|tool_call_start|>"}},
-    {Family::kLfm, {"List of tools: "}},  // LFM2 teaches the format in training only
+    {Family::kLfm, {"List of tools: "}},  // LFM2 learns the format only in training
     {Family::kGemma4, {"<|tool_call>call:"}},
     {Family::kSeedXml, {"<seed:tool_call>"}},
     {Family::kMiniMaxXml, {"<minimax:tool_call>", "<invoke name="}},
@@ -258,7 +258,7 @@ std::vector<std::string_view> token_markup(ToolCallFamily family) {
       texts.push_back(opening.named->close);
     }
   }
-  // Not what is silent: the ends of turns are among it.
+  // Silent texts are not included: the ends of turns are among them.
   std::erase(texts, "");
   return texts;
 }
@@ -297,13 +297,13 @@ ChatFormat detect_chat_format(std::string_view template_text) {
     format.reasoning = ReasoningFamily::kHarmony;
     return format;
   }
-  // Some templates name only the closing tag, to remove the reasoning of past answers. The
-  // common tags come last, for templates with tags of their own may mention them too.
+  // Some templates name only the closing tag, to remove the reasoning of past answers. The common
+  // tags come last, because templates with their own tags may mention them too.
   for (const ReasoningRow& row : kReasoning) {
     const bool is_common =
         row.family == ReasoningFamily::kThink || row.family == ReasoningFamily::kThinking;
     if (row.tags.close.empty() || is_common || row.family == ReasoningFamily::kNone) continue;
-    const bool is_plain_text = row.family == ReasoningFamily::kSolar;  // "<|end|>" is in many
+    const bool is_plain_text = row.family == ReasoningFamily::kSolar;  // many have "<|end|>"
     if (!template_text.contains(is_plain_text ? row.tags.open : row.tags.close)) continue;
     if (is_plain_text && format.tool_calls != Family::kSolar) continue;
     format.reasoning = row.family;

@@ -1,8 +1,8 @@
 // ContentText: the text between markup, as deltas of one kind.
 //
-// White space at its end is held back until more text follows, for it is dropped if markup does.
-// Knows what a reader needs in order to tell markup from text about markup: whether the text has
-// begun, whether it ends within a fenced code block, and its last character.
+// White space at the end is held back until more text follows; if markup follows, it is dropped.
+// The class knows what a reader needs to tell markup from text about markup: whether the text has
+// begun, whether it ends inside a fenced code block, and its last character.
 //
 // Threads: thread-compatible. Errors: none.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace slipstream {
 
-// Appends to the deltas, to the last one if it is of the same kind.
+// Appends to the last delta if it is of the same kind; otherwise adds a delta.
 void append_text(ChatDeltas& deltas, ChatDelta::Kind kind, std::string_view text);
 
 class ContentText {
@@ -22,12 +22,12 @@ class ContentText {
   explicit ContentText(ChatDelta::Kind kind) : kind_(kind) {}
 
   void push(std::string_view text, ChatDeltas& deltas);
-  // Markup follows: white space before it and, later, after it is dropped.
+  // Markup follows. White space before and after it is dropped.
   void meet_markup();
-  // Nothing follows.
+  // The text ends here.
   void finish(ChatDeltas& deltas);
 
-  // Nothing but white space since the start or the last markup.
+  // There was only white space since the start or the last markup.
   [[nodiscard]] bool is_empty() const { return is_empty_; }
   [[nodiscard]] bool in_code_block() const { return in_code_block_; }
   [[nodiscard]] bool ends_with_quote() const;

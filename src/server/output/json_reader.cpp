@@ -23,7 +23,7 @@ std::size_t skip_digits(std::string_view text, std::size_t i) {
   return i;
 }
 
-// The number as JSON writes it, or nothing: "+1", ".5" and "5." are read, "007" and "1e999" not.
+// The number as JSON spells it, or "": "+1", ".5" and "5." are accepted, "007" and "1e999" are not.
 std::string json_number(std::string_view text) {
   std::string number;
   std::size_t i = 0;
@@ -163,7 +163,7 @@ JsonReader::Step JsonReader::push_quote(char byte, std::string& out) {
 }
 
 JsonReader::Step JsonReader::push_string(char byte, std::string& out) {
-  if (quote_ == '<') {  // token_: what may be the closing quote
+  if (quote_ == '<') {  // token_ holds a possible closing quote
     token_ += byte;
     if (token_ == kGemmaQuote) return end_string(out);
     while (!kGemmaQuote.starts_with(token_)) {
@@ -199,7 +199,7 @@ JsonReader::Step JsonReader::push_escape(char byte, std::string& out) {
   } else if (std::string_view("\"\\/bfnrt").contains(byte)) {
     out += '\\';
     out += byte;
-  } else {  // as in a regular expression: the model meant the backslash
+  } else {  // as in a regular expression: the backslash is literal
     out += "\\\\";
     push_string_byte(byte, out);
   }
@@ -207,7 +207,7 @@ JsonReader::Step JsonReader::push_escape(char byte, std::string& out) {
 }
 
 JsonReader::Step JsonReader::push_hex(char byte, std::string& out) {
-  if (!is_hex_digit(byte)) {  // no escape after all: the backslash was meant
+  if (!is_hex_digit(byte)) {  // not an escape: the backslash is literal
     write_lone_surrogate(out);
     out += "\\\\u" + token_;
     token_.clear();
@@ -377,7 +377,7 @@ bool append_json_value(std::string_view text, std::string& out) {
     out += value;
     return true;
   }
-  // A number or word ends with the text: a space shows whether it is one.
+  // A number or word ends with the text. A space makes the reader end it.
   if (reader.push(' ', value) != JsonReader::Step::kDoneBefore) return false;
   out += value;
   return true;

@@ -1,12 +1,13 @@
-// JsonReader: reads one JSON value byte by byte and writes it as strict JSON, as it arrives.
+// JsonReader: reads one JSON value byte by byte and writes it as strict JSON as it arrives.
 //
-// Models write JSON nearly right. What can mean only one thing is repaired on the way: Python's
-// True, False, None and single quotes, unquoted keys, raw line feeds in strings, a comma before a
-// closing bracket, escapes that JSON does not know, half of a surrogate pair. White space is kept.
-// Anything else fails at the byte where it is found. Numbers and words are written when they are
-// complete, all else at once.
+// Models write almost correct JSON. Deviations with only one possible meaning are repaired:
+// Python's True, False, None and single quotes, unquoted keys, raw line feeds in strings, a comma
+// before a closing bracket, escapes unknown to JSON, half of a surrogate pair. White space is kept.
+// Anything else fails at the byte where it is found. Numbers and words are written once they are
+// complete, everything else immediately.
 //
-// Threads: thread-compatible. Errors: a Step.
+// Threads: thread-compatible.
+// Errors:  a Step.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +20,24 @@ class JsonReader {
  public:
   enum class Step {
     kTaken,
-    kDone,        // the byte was the value's last
+    kDone,        // the byte was the last of the value
     kDoneBefore,  // a number or word ended before this byte, which was not taken
     kFailed,      // the byte cannot follow, and was not taken
   };
-  // How strings are quoted: as in JSON and Python, or between <|"|> as Gemma 4 does, with no
-  // escapes.
+  // How strings are quoted: as in JSON and Python, or, in Gemma 4, between <|"|> without escapes.
   enum class Quotes { kJson, kGemma };
 
   explicit JsonReader(Quotes quotes = Quotes::kJson) : quotes_(quotes) {}
 
-  // Takes a byte and appends to `out`. After any Step but kTaken the reader is finished.
+  // Takes a byte and appends to `out`. The reader is finished after any Step other than kTaken.
   [[nodiscard]] Step push(char byte, std::string& out);
-  // The text ends here: appends the least that makes `out` a value.
+  // The input ends here. Appends the shortest text that makes `out` a value.
   void complete(std::string& out);
-  // Nothing but closing brackets is missing.
+  // Whether only closing brackets are missing.
   [[nodiscard]] bool lacks_only_brackets() const;
-  // What was read and not written yet, but for a comma.
+  // The text that was read but not written yet, except for a comma.
   [[nodiscard]] std::string unwritten() const;
-  // Within an escape, or between the halves of a surrogate pair.
+  // Whether the input ends within an escape, or between the halves of a surrogate pair.
   [[nodiscard]] bool is_within_escape() const;
 
  private:
@@ -46,7 +46,7 @@ class JsonReader {
     kKeyOrClose,
     kColon,
     kCommaOrClose,
-    kQuote,  // within Gemma's opening quote
+    kQuote,  // within the opening quote of Gemma
     kString,
     kEscape,
     kHex,
@@ -76,20 +76,20 @@ class JsonReader {
   State state_ = State::kValue;
   std::string open_;  // the brackets that are open
   bool is_key_ = false;
-  bool first_ = true;   // nothing stands in the innermost bracket yet
-  bool comma_ = false;  // a comma was read and not written: a bracket may follow
-  std::string space_;   // after that comma
+  bool first_ = true;   // the innermost bracket is still empty
+  bool comma_ = false;  // a comma was read but not written: a closing bracket may follow
+  std::string space_;   // white space after that comma
   char quote_ = '"';
   std::string token_;
-  std::uint32_t high_surrogate_ = 0;  // read and not written: its other half may follow
+  std::uint32_t high_surrogate_ = 0;  // read but not written: its other half may follow
 };
 
-// Whether this text is one JSON value by the rules above; then appends it to `out`.
+// If the text is one JSON value by the rules above, appends it to `out` and returns true.
 [[nodiscard]] bool append_json_value(std::string_view text, std::string& out);
-// Appends the text's bytes as they stand within a string of JSON.
+// Appends the bytes of the text, escaped as inside a JSON string.
 void append_json_escaped(std::string_view text, std::string& out);
 void append_json_string(std::string_view text, std::string& out);
-// What a string of strict JSON says; `text` is what stands between the quotes.
+// The meaning of a strict JSON string; `text` is the part between the quotes.
 [[nodiscard]] std::string json_unescaped(std::string_view text);
 
 }  // namespace slipstream

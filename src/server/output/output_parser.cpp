@@ -19,8 +19,8 @@ constexpr CallOpening kBareOpening{.text = "", .json = &kBareJson};
 constexpr NamedJsonSyntax kHarmonyArguments{};
 constexpr std::string_view kMessage = "<|message|>";
 
-// After calls that turned out to be over before they were closed, so much is read again as text.
-// Longer text is content unread, or reading could take quadratic time.
+// After a call that ended before its closing markup, up to this many bytes are parsed again. Longer
+// text becomes content without parsing: otherwise parsing could take quadratic time.
 constexpr std::size_t kReadAgainMax = 64;
 
 bool parses_calls(const OutputParser::Options& options) {
@@ -68,7 +68,7 @@ class OutputParser::Calls : public CallSink {
 
   [[nodiscard]] bool is_open() const { return is_open_; }
   [[nodiscard]] bool reader_has_called() const { return reader_has_called_; }
-  // Whether everything up to the present byte is accounted for; asked once per byte.
+  // Whether everything up to the current byte is accounted for. Called once per byte.
   [[nodiscard]] bool take_settled() { return std::exchange(is_settled_, false); }
   void start_reader() { reader_has_called_ = is_settled_ = false; }
 
@@ -77,7 +77,7 @@ class OutputParser::Calls : public CallSink {
   int n_calls_ = 0;
   bool is_open_ = false;
   bool is_settled_ = false;
-  bool reader_has_called_ = false;  // a call of the present reader has ended
+  bool reader_has_called_ = false;  // a call of the current reader has ended
 };
 
 std::vector<OutputParser::Marker> OutputParser::content_markers(const Options& options) {
@@ -107,7 +107,7 @@ std::vector<OutputParser::Marker> OutputParser::content_markers(const Options& o
   return markers;
 }
 
-// Reasoning may be about markup: only special tokens end it other than its own end.
+// Reasoning may discuss markup. Only its own closing tag or special tokens end it.
 std::vector<OutputParser::Marker> OutputParser::reasoning_markers(const Options& options) {
   const bool others_end_it = tool_call_format(options.format.tool_calls).markup_is_tokens;
   std::vector<Marker> markers = others_end_it ? content_markers(options) : std::vector<Marker>();
@@ -190,7 +190,8 @@ bool OutputParser::is_meant(const Marker& marker) const {
   if (is_surprise) return content_.is_empty();
   if (format_.markup_is_tokens) return true;
   if (content_.in_code_block() || content_.ends_with_quote()) return false;
-  // What closes or opens without effect is markup only where markup is: elsewhere it is quoted.
+  // A silent text or an opening reasoning tag is markup only at the start or after other markup.
+  // Elsewhere it is a quotation.
   const bool needs_markup = marker.role == Role::kSilent || marker.role == Role::kReasoningOpen;
   return !needs_markup || content_.is_empty();
 }
@@ -219,7 +220,7 @@ void OutputParser::push_reasoning(char byte) {
 
 void OutputParser::take_reasoning_marker(const Marker& marker) {
   switch (marker.role) {
-    case Role::kReasoningOpen:  // some models open again what the prompt has opened
+    case Role::kReasoningOpen:  // some models repeat the tag that the prompt opened
       if (!reasoning_.is_empty()) reasoning_.push(marker.text, deltas_);
       return;
     case Role::kReasoningClose: return start_content();
@@ -243,7 +244,7 @@ void OutputParser::push_header(char byte) {
   content_.push(text, deltas_);
 }
 
-// <|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>
+// A header: <|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>
 void OutputParser::take_header() {
   const std::string header = std::exchange(header_, {});
   const std::string_view tool = recipient(header);
@@ -316,7 +317,7 @@ void OutputParser::push_call(char byte) {
   push_byte(byte);
 }
 
-// The reader can go no further: what it has not told is text.
+// The reader has failed or held back too much. Text that it has not reported becomes content.
 void OutputParser::give_back_call() {
   std::string text = calls_->is_open() ? reader_->untold() : std::string();
   reader_->finish(*calls_);
@@ -336,13 +337,13 @@ ChatDeltas OutputParser::finish() {
   switch (state_) {
     case State::kContent: content_.push(content_scanner_.take_held(), deltas_); break;
     case State::kReasoning: reasoning_.push(reasoning_scanner_.take_held(), deltas_); break;
-    case State::kHeader: break;  // it says nothing to the client
+    case State::kHeader: break;  // a header has no text for the client
     case State::kOpened: content_.push(std::exchange(held_, {}), deltas_); break;
     case State::kCall: {
       reader_->finish(*calls_);
       const std::string text = std::exchange(held_, {});
       if (calls_->reader_has_called()) {
-        content_.meet_markup();  // text is the start of what would have closed the call
+        content_.meet_markup();  // text is the beginning of the call's closing markup
       } else {
         content_.push(text, deltas_);
       }

@@ -1,11 +1,10 @@
-// OutputParser: turns what a model writes into reasoning, content and tool calls, as it is written.
+// OutputParser: turns a model's output into reasoning, content and tool calls while it is written.
 //
-// How the text is cut into pieces makes no difference to the concatenated deltas. Markup does not
-// reach the client; only what may be the start of markup is held back. What looks like a call and
-// is none is content, as it was written; a call that breaks off is ended and what follows is
-// content. White space next to markup belongs to the markup. Memory is bounded (limits.h) and time
-// linear, whatever the model writes. docs/tool-calling.md says what is recognised and what is
-// repaired.
+// The concatenated deltas do not depend on how the text is cut into pieces. Markup does not reach
+// the client, and only text that may begin markup is held back. Text that only looks like a call is
+// content, as written. A call that breaks off is ended, and what follows is content. White space
+// next to markup belongs to the markup. Memory is bounded (output_limits.h) and time is linear for
+// any output. docs/tool-calling.md says what is recognised and repaired.
 //
 // Threads: thread-compatible. Errors: none.
 #pragma once
@@ -28,9 +27,9 @@ class OutputParser {
  public:
   struct Options {
     ChatFormat format;
-    ToolSet tools = {};                // without tools, text that looks like a call is text
+    ToolSet tools = {};                // if empty, text that looks like a call is content
     bool starts_in_reasoning = false;  // opens_reasoning() of the prompt
-    bool ends_with_call = false;       // what follows the first call is not told
+    bool ends_with_call = false;       // nothing is reported after the first call
   };
 
   explicit OutputParser(Options options);
@@ -38,11 +37,11 @@ class OutputParser {
   OutputParser(const OutputParser&) = delete;  // readers refer to the parser's tools
   OutputParser& operator=(const OutputParser&) = delete;
 
-  // More of what the model wrote.
+  // Takes more of the model's output.
   [[nodiscard]] ChatDeltas push(std::string_view piece);
-  // It has ended: what was held back.
+  // The output has ended. Returns what was held back.
   [[nodiscard]] ChatDeltas finish();
-  // Nothing will be told any more: the only call has ended.
+  // Whether nothing more will be reported, because the only call has ended.
   [[nodiscard]] bool is_over() const { return is_over_; }
 
  private:
@@ -88,10 +87,10 @@ class OutputParser {
   std::unique_ptr<Calls> calls_;
   State state_ = State::kContent;
   bool is_over_ = false;
-  std::string header_;  // of harmony's message
+  std::string header_;  // the header of harmony's message so far
   const CallOpening* opening_ = nullptr;
   std::unique_ptr<CallReader> reader_;
-  std::string held_;  // of a call that may be none: everything that no delta tells
+  std::string held_;  // text of a possible call that no delta contains yet
 };
 
 }  // namespace slipstream

@@ -1,6 +1,6 @@
 // Replays the corpus (tests/server/chat/corpus): what models write, and what a client must see.
-// Each entry is parsed whole, cut in two at every byte, byte by byte and at random, always with one
-// result.
+// Each entry is parsed whole, cut in two at every byte, byte by byte, and at random cuts. The
+// result must always be the same.
 #include "server/output/output_parser.h"
 
 #include <gtest/gtest.h>
@@ -81,11 +81,11 @@ TEST(OutputParser, ParsesTheCorpusAsExpected) {
   }
 }
 
-// Whatever the template says, models that were trained to think do.
+// Models that were trained to think do so whatever their template says.
 TEST(OutputParser, AnAnswerThatBeginsWithThinkingIsUnderstoodInEveryFamily) {
   for (int i = 0; i < kToolCallFamilies; ++i) {
     const auto family = static_cast<ToolCallFamily>(i);
-    if (family == ToolCallFamily::kHarmony) continue;  // has its own
+    if (family == ToolCallFamily::kHarmony) continue;  // has its own markup
     SCOPED_TRACE(name(family));
     const auto parsed = [&](std::string_view text) {
       OutputParser parser({.format = {.tool_calls = family}});
@@ -150,8 +150,8 @@ TEST(OutputParser, ArgumentsStreamAsTheyArrive) {
   EXPECT_EQ(parser.push("is").at(0).text, "is");
 }
 
-// Every family, each start of markup over and over: linear time, and no text is lost.
-// Seconds of CPU to read so many bytes of one thing again and again, in every family of calls.
+// The CPU seconds for parsing n_text bytes of each start of markup, repeated, in every family.
+// Checks that no text is lost.
 double seconds_for_hostile_output(std::size_t n_text) {
   const ToolSet tools(Json::parse(R"([{"type": "function", "function": {"name": "f"}}])"));
   const std::clock_t start = std::clock();
@@ -187,7 +187,7 @@ double seconds_for_hostile_output(std::size_t n_text) {
 TEST(OutputParser, HostileOutputTakesLinearTime) {
   constexpr std::size_t kFew = std::size_t{1} << 12;
   (void)seconds_for_hostile_output(kFew);  // warms the caches
-  // Eight times as much takes 64 times as long if time is quadratic in the length.
+  // If time were quadratic, eight times the text would take 64 times as long.
   EXPECT_LT(seconds_for_hostile_output(8 * kFew), 24 * seconds_for_hostile_output(kFew));
 }
 

@@ -1,10 +1,10 @@
-// ToolSet: what a request's tools say that a parser needs: their names and the types of their
-// parameters.
+// ToolSet: the names of a request's tools and the types of their parameters, for the parsers.
 //
-// Formats without types ("<parameter=n>5</parameter>") leave it to the tool's JSON schema whether 5
-// is a number or a text.
+// In formats without types ("<parameter=n>5</parameter>"), the tool's JSON schema decides whether 5
+// is a number or a string.
 //
-// Threads: immutable. Errors: none; what is not as OpenAI's API writes tools is not a tool.
+// Threads: immutable.
+// Errors:  none; an entry that is not in the form of OpenAI's API is not a tool.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 namespace slipstream {
 
 enum class ParameterType {
-  kUnknown,  // the schema does not say, or allows a text among others
+  kUnknown,  // the schema does not say, or also allows a string
   kText,
   kNotText,  // a number, an object, ...
 };
@@ -36,7 +36,7 @@ class ToolSet {
  private:
   using Parameters = std::map<std::string, ParameterType, std::less<>>;
   using Tools = std::map<std::string, Parameters, std::less<>>;
-  std::shared_ptr<const Tools> tools_;  // by the parsers of all answers to one request
+  std::shared_ptr<const Tools> tools_;  // shared by the parsers of all answers to one request
 };
 
 }  // namespace slipstream

@@ -32,6 +32,7 @@ void add_chat_routes(RouteTable& table, const RouteParts& parts);
 void add_completion_routes(RouteTable& table, const RouteParts& parts);
 void add_embedding_routes(RouteTable& table, const RouteParts& parts);
 void add_library_routes(RouteTable& table, const RouteParts& parts);
+void add_messages_routes(RouteTable& table, const RouteParts& parts);
 void add_model_routes(RouteTable& table, const RouteParts& parts);
 void add_response_routes(RouteTable& table, const RouteParts& parts);
 void add_status_routes(RouteTable& table, const RouteParts& parts);

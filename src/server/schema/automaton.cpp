@@ -14,7 +14,7 @@ namespace {
 
 using State = Automaton::State;
 using StateId = std::uint32_t;
-constexpr StateId kNowhere = UINT32_MAX;  // after a character that a state has no edge for
+constexpr StateId kNowhere = UINT32_MAX;  // the state after a character without an edge
 
 std::vector<Automaton::Edge> edges_for_any(StateId to) {
   std::vector<Automaton::Edge> edges;
@@ -41,7 +41,7 @@ Result<std::u32string> code_points_of(std::string_view utf8) {
   return all;
 }
 
-// Two automata walked at once: a state is a pair of states.
+// Walks two automata at once: a state is a pair of states.
 class Product {
  public:
   Product(const Automaton& first, const Automaton& second, Combination combination)
@@ -94,7 +94,8 @@ class Product {
     return found->second;
   }
 
-  // Where an edge of either begins, or has ended: between two cuts both do the same.
+  // The code points where an edge of either state begins or has just ended. Between two cuts both
+  // automata behave the same.
   std::vector<char32_t> cuts_of(Pair pair) const {
     std::vector<char32_t> cuts;
     const auto add = [&cuts](const State& state) {
@@ -219,7 +220,8 @@ Result<Automaton> Automaton::of_texts(const std::vector<std::string>& texts) {
   return Automaton(std::move(states));
 }
 
-// Knuth, Morris and Pratt: a state is the longest end of the text that begins one of the words.
+// Knuth, Morris and Pratt: a state is the longest suffix of the text so far that begins one
+// of the words.
 Result<Automaton> Automaton::without(const std::vector<std::string>& texts) {
   std::vector<std::u32string> words;
   std::map<std::u32string, StateId> ids = {{U"", 0}};
@@ -234,7 +236,7 @@ Result<Automaton> Automaton::without(const std::vector<std::string>& texts) {
     words.push_back(std::move(*word));
   }
   if (ids.size() > kSchemaLimits.automaton_states_max) return too_many_states();
-  // The others lead back to the start, as does no letter of any word.
+  // Characters that occur in no word lead back to the start.
   std::vector<CodePointRange> taken;
   for (const char32_t letter : letters) taken.push_back({letter, letter});
   const CodePointSet others = CodePointSet(std::move(taken)).complement();

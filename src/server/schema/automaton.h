@@ -1,9 +1,9 @@
-// Automaton: a regular set of texts, as a deterministic automaton over code points. What a string
-// may be under any number of `pattern`, `format`, length and names to leave out is one of these,
-// so that "all of them at once" and "no text is left" are exact.
+// Automaton: a regular set of texts, as a deterministic automaton over code points. All demands on
+// a string (any number of `pattern`, `format`, length and excluded names) become one automaton, so
+// that "all of them at once" and "no text is left" are exact.
 //
 // Threads: immutable.
-// Errors:  kUnsupported where an automaton would have more than SchemaLimits::automaton_states_max.
+// Errors:  kUnsupported if an automaton would have more than SchemaLimits::automaton_states_max.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +27,16 @@ class Automaton {
   };
   struct State {
     bool accepts = false;
-    // Disjoint, ascending; any other character: the text is not in the set.
+    // The ranges are disjoint and ascending. A text with any other character here is not
+    // in the set.
     std::vector<Edge> edges;
 
-    // Behind all that are there; one that goes on where the last one ends becomes part of it.
+    // Adds an edge behind all others. An edge that continues the last one to the same state is
+    // merged into it.
     void add_edge(CodePointRange range, std::uint32_t to);
   };
 
-  // State 0 is where texts begin. States from which no text can end any more are removed.
+  // Texts begin at state 0. States from which no accepting state can be reached are removed.
   explicit Automaton(std::vector<State> states);
   [[nodiscard]] static Automaton any_text();
   [[nodiscard]] static Result<Automaton> of_length(std::size_t n_min,
@@ -59,7 +61,7 @@ enum class Combination { kBoth, kEither, kFirstOnly };
 [[nodiscard]] Result<Automaton> combine(const Automaton& first, const Automaton& second,
                                         Combination combination, WorkBudget& budget);
 
-// The failure of an automaton that would be too large.
+// The error for an automaton that would be too large.
 [[nodiscard]] std::unexpected<Error> too_many_states();
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
-// CodePointSet: a set of Unicode scalar values (code points without surrogates), as disjoint ranges
-// in ascending order with gaps between them, so that equal sets are equal lists.
+// CodePointSet: a set of Unicode scalar values (code points without surrogates). It is stored as
+// disjoint ranges in ascending order with gaps between them, so that equal sets are equal lists.
 //
 // Threads: immutable. Errors: none.
 #pragma once
@@ -18,7 +18,7 @@ struct CodePointRange {
 class CodePointSet {
  public:
   CodePointSet() = default;
-  // Any ranges with first <= last. Surrogates are left out: no JSON text has them.
+  // Takes any ranges with first <= last. Surrogates are dropped: JSON text never contains them.
   explicit CodePointSet(std::vector<CodePointRange> ranges);
   [[nodiscard]] static CodePointSet all();
 

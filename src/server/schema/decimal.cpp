@@ -12,7 +12,7 @@ namespace {
 std::strong_ordering compare_magnitudes(const Decimal& a, const Decimal& b) {
   if (a.whole.size() != b.whole.size()) return a.whole.size() <=> b.whole.size();
   if (const auto order = a.whole <=> b.whole; std::is_neq(order)) return order;
-  // Without trailing zeros a fraction that begins another one is the smaller of the two.
+  // There are no trailing zeros, so a fraction that is a prefix of the other is the smaller one.
   return a.fraction <=> b.fraction;
 }
 
@@ -32,7 +32,7 @@ Decimal parsed(std::string_view text) {
   const std::size_t point = text.find('.');
   decimal.whole = text.substr(0, point);
   if (point != text.npos) decimal.fraction = text.substr(point + 1);
-  // Moves the point; at most 324 places, the exponents of a double.
+  // Moves the point by at most 324 places, the range of a double's exponent.
   std::string& whole = decimal.whole;
   std::string& fraction = decimal.fraction;
   const auto n_places = static_cast<std::size_t>(std::abs(exponent));

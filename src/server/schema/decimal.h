@@ -1,5 +1,5 @@
-// Decimal: a number as JSON writes it, exact. Bounds and multiples are compared digit by digit, so
-// that 0.1 is 0.1, and 9007199254740993 is not its neighbour.
+// Decimal: the exact value of a JSON number. Bounds and multiples are compared digit by digit, so
+// that 0.1 is exactly 0.1, and 9007199254740993 does not become its neighbour.
 //
 // Threads: plain data and pure functions. Errors: none.
 #pragma once
@@ -11,7 +11,7 @@
 namespace slipstream {
 
 struct Decimal {
-  bool negative = false;    // never of zero
+  bool negative = false;    // never set for zero
   std::string whole = "0";  // without leading zeros
   std::string fraction;     // without trailing zeros
 
@@ -19,11 +19,12 @@ struct Decimal {
   bool operator==(const Decimal& other) const = default;
   [[nodiscard]] bool is_zero() const { return whole == "0" && fraction.empty(); }
   [[nodiscard]] Decimal negated() const;
-  // As we write it: no exponent, no trailing zeros, no minus before zero.
+  // The number as answers write it: no exponent, no trailing zeros, no minus sign before zero.
   [[nodiscard]] std::string text() const;
 };
 
-// Of a JSON number. A binary float is the shortest decimal that reads back as it.
+// Converts a JSON number. A binary float becomes the shortest decimal that reads back as
+// the same float.
 [[nodiscard]] Decimal decimal_of(const nlohmann::ordered_json& number);
 
 }  // namespace slipstream

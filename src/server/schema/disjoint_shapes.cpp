@@ -8,7 +8,7 @@
 namespace slipstream {
 namespace {
 
-// Unions are told apart near the top; and a schema may contain itself.
+// Branches usually differ near the top, and a schema may contain itself.
 constexpr std::size_t kDepthMax = 4;
 
 }  // namespace
@@ -74,7 +74,7 @@ Result<bool> DisjointShapes::strings(const StringDemands& a, const StringDemands
   common.languages.insert(common.languages.end(), b.languages.begin(), b.languages.end());
   if (common.languages.empty()) return false;
   const Result<Automaton> texts = automaton_of(common, expander_.budget());
-  // Too large to look at: not known.
+  // If the automaton would be too large, the answer is "not known".
   return texts && texts->empty();
 }
 
@@ -107,8 +107,8 @@ Result<bool> DisjointShapes::schemas(const Conjunction& a, const Conjunction& b)
   if (depth_ == kDepthMax) return false;
   const Result<SchemaExpander::SharedShapes> one = expander_.shapes_of(a);
   const Result<SchemaExpander::SharedShapes> other = expander_.shapes_of(b);
-  // A part that contains the schema at hand cannot be expanded yet; whatever else is wrong with it
-  // is found when its turn comes.
+  // A part that contains the current schema cannot be expanded yet. Any other error in it is
+  // reported when the part itself is converted.
   if (!one || !other) return false;
   ++depth_;
   const Result<bool> apart = are_disjoint(**one, **other);

@@ -1,8 +1,9 @@
-// DisjointShapes: whether two shapes are known to have no value in common, which is what oneOf
-// needs of its branches. "Not known" is the answer wherever it is not easily seen: by types,
-// values, bounds, texts, or a required property or item that is itself disjoint.
+// DisjointShapes: whether two shapes are known to have no value in common. oneOf needs this of its
+// branches. The test looks at types, values, bounds, texts, and required properties or items that
+// are themselves disjoint. Where these do not decide, the answer is "not known" (false).
 //
-// Threads: thread-compatible. Errors: kUnsupported if it takes too long.
+// Threads: thread-compatible.
+// Errors:  kUnsupported if it takes too long.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ class DisjointShapes {
 
  private:
   [[nodiscard]] Result<bool> shapes(const Shape& a, const Shape& b);
-  // `values` are those of a.
+  // `values` are the values of a.
   [[nodiscard]] Result<bool> values(const std::vector<EnumValue>& values, const Shape& a,
                                     const Shape& b);
   [[nodiscard]] Result<bool> of_type(JsonType type, const Shape& a, const Shape& b);
@@ -34,7 +35,7 @@ class DisjointShapes {
   [[nodiscard]] Result<bool> schemas(const Conjunction& a, const Conjunction& b);
 
   SchemaExpander& expander_;
-  std::size_t depth_ = 0;  // of properties and items looked into
+  std::size_t depth_ = 0;  // how many levels of properties and items have been entered
 };
 
 }  // namespace slipstream

@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-// As Grammar counts them, or more: each repetition is a rule with two ends.
+// At least as many symbols as Grammar counts. Each repetition is a rule with two ends.
 std::size_t n_symbols(const GbnfItem& item) {
   const std::size_t n_optional = item.n_max ? *item.n_max - item.n_min : 1;
   const bool once = item.n_min == 1 && n_optional == 0;
@@ -20,7 +20,7 @@ bool is_dead(const GbnfItem& item, const std::vector<bool>& rules) {
   return item.rule && !rules[*item.rule];
 }
 
-// Everything but letters and digits could mean something in a class.
+// Any character other than a letter or digit could have a meaning in a class.
 std::string class_char(char32_t c) {
   const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
   if (plain) return std::string(1, static_cast<char>(c));
@@ -105,7 +105,7 @@ void GbnfWriter::add(RuleId rule, GbnfSequence sequence) {
   rules_[rule].alternatives.push_back(std::move(sequence));
 }
 
-// A rule is a few dozen bytes of the text.
+// Rules count as symbols too: each takes a few dozen bytes of the text.
 bool GbnfWriter::is_full() const { return n_symbols_ > kGrammarLimits.grammar_symbols_max; }
 
 bool GbnfWriter::can_end(const GbnfSequence& sequence, const std::vector<bool>& rules) {
@@ -113,7 +113,7 @@ bool GbnfWriter::can_end(const GbnfSequence& sequence, const std::vector<bool>& 
       sequence, [&](const GbnfItem& item) { return item.n_min > 0 && is_dead(item, rules); });
 }
 
-// A rule is looked at again only when one that it uses was found.
+// A rule is checked again only after a rule that it uses was found to end.
 std::vector<bool> GbnfWriter::rules_that_can_end() const {
   std::vector<std::vector<RuleId>> users(rules_.size());
   std::vector<bool> found(rules_.size());

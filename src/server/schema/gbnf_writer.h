@@ -1,9 +1,9 @@
 // GbnfWriter: a grammar under construction. Rules are numbered and may be used before they are
-// filled, so that a schema may contain itself. What can never be finished (a rule without
-// alternatives, an object that must contain itself) is left out of the text: a model must not walk
-// into it.
+// filled, so that a schema may contain itself. Parts that no text can complete (a rule without
+// alternatives, an object that must contain itself) are left out of the text, because a model must
+// not enter them.
 //
-// Once more symbols or rules were added than Grammar would take, nothing is added any more.
+// Nothing more is added once there are more symbols or rules than Grammar accepts.
 //
 // Threads: thread-compatible.
 // Errors:  kInvalidArgument if no text matches, kUnsupported if the grammar is too large.
@@ -24,11 +24,11 @@ namespace slipstream {
 
 using RuleId = std::uint32_t;
 
-// One element of a sequence, so many times.
+// One element of a sequence, repeated n_min to n_max times.
 struct GbnfItem {
-  std::optional<RuleId> rule;  // else:
+  std::optional<RuleId> rule;  // if not set, `text` is used
   std::string text;            // a literal or class, as GBNF writes it
-  std::size_t n_symbols = 1;   // of the text, as Grammar counts
+  std::size_t n_symbols = 1;   // symbols in the text, as Grammar counts them
   std::size_t n_min = 1;
   std::optional<std::size_t> n_max = 1;
 };
@@ -37,13 +37,13 @@ using GbnfSequence = std::vector<GbnfItem>;
 [[nodiscard]] GbnfItem gbnf_literal(std::string_view utf8);
 [[nodiscard]] GbnfItem gbnf_class(const CodePointSet& set);
 [[nodiscard]] GbnfItem gbnf_rule(RuleId rule);
-// This token of the vocabulary and no other, whatever its text.
+// Matches exactly this token of the vocabulary, whatever its text is.
 [[nodiscard]] GbnfItem gbnf_token(Token token);
 [[nodiscard]] GbnfItem repeated(GbnfItem item, std::size_t n_min, std::optional<std::size_t> n_max);
 
 class GbnfWriter {
  public:
-  // `kind` is for readers: the rule's name is kind-NUMBER.
+  // The rule's name is kind-NUMBER; `kind` only helps human readers.
   [[nodiscard]] RuleId add_rule(std::string_view kind);
   void add(RuleId rule, GbnfSequence sequence);
 

@@ -1,5 +1,6 @@
-// Schemas made to take long or much: each ends with an error, soon. Soon is counted in steps
-// (SchemaLimits::schema_steps_max), not seconds; the time here is only far beyond what was measured.
+// Schemas made to take a lot of time or memory: each must end early with an error. The limit is
+// counted in steps (SchemaLimits::schema_steps_max), not seconds; the time limit here is far beyond
+// what was measured.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -17,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 void expect_refused_soon(std::string_view name, const Json& schema) {
-  const std::clock_t start = std::clock();  // of this process, whatever else the machine does
+  const std::clock_t start = std::clock();  // CPU time of this process only
   const Result<std::string> grammar = grammar_of_schema(schema);
   const double elapsed_ms = 1000.0 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   EXPECT_FALSE(grammar.has_value()) << name;
@@ -78,7 +79,7 @@ TEST(HostileSchema, Alternatives) {
     return Json{{"anyOf", Json::array({inside, inside})}};
   };
   expect_refused_soon("2^12 anyOf", nested(12, doubled, {{"type", "string"}}));
-  // The same by reference: few bytes.
+  // The same by reference, which takes few bytes.
   Json few = {{"$ref", "#/$defs/0"}};
   for (int i = 0; i < 40; ++i) {
     const Json next = {{"$ref", format_text("#/$defs/{}", i + 1)}};
@@ -92,7 +93,7 @@ TEST(HostileSchema, Alternatives) {
                                           })}});
 }
 
-// Conjunctions of many parts of the same schemas: more and more different ones.
+// Conjunctions of the same schemas in ever different combinations.
 TEST(HostileSchema, Conjunctions) {
   Json schema = {{"$ref", "#/$defs/all"}};
   Json all = Json::array();

@@ -1,5 +1,5 @@
-// For tests: a value as our answers would spell it, with its keys in every order: the order that
-// the schema asks for is among them.
+// For tests: the spellings of a value that answers may use, with the keys in every order. The
+// order that the schema asks for is one of them.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline std::vector<std::string> spellings_of(const nlohmann::ordered_json& value
   constexpr std::size_t kSpellingsMax = 5000;
   if (value.is_number()) return {number_text(value)};
   if (!value.is_structured()) return {value.dump()};
-  // For each order of the members, each spelling of each member.
+  // Every order of the members is combined with every spelling of every member.
   std::vector<std::size_t> order(value.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::vector<std::string> all;

@@ -8,7 +8,7 @@ namespace slipstream {
 namespace {
 
 constexpr char32_t kControlMax = 0x1F;
-constexpr std::string_view kEscapedTag = "u003c";  // what follows the \ of <
+constexpr std::string_view kEscapedTag = "u003c";  // follows the \ in the escape of <
 
 struct ShortEscape {
   char32_t character;
@@ -79,7 +79,7 @@ GbnfItem JsonText::number() {
                         repeated(gbnf_class(ascii_digits()), 0, kDigitsMax - 1)});
     const RuleId fraction = writer_.add_rule("fraction");
     writer_.add(fraction, {gbnf_literal("."), repeated(gbnf_class(ascii_digits()), 1, kDigitsMax)});
-    // Up to 199: the number then fits a double, whatever stands before.
+    // The exponent is at most 199, so that the number fits a double whatever its digits are.
     const RuleId exponent = writer_.add_rule("exponent");
     writer_.add(exponent,
                 {gbnf_class(CodePointSet({{'E', 'E'}, {'e', 'e'}})),
@@ -144,7 +144,7 @@ RuleId JsonText::escapes(const CodePointSet& set) {
   const bool has_tag = !set.intersection(CodePointSet({{'<', '<'}})).empty();
   if (has_tag) writer_.add(known->second, {gbnf_literal(kEscapedTag)});
   std::vector<CodePointRange> letters;
-  std::array<std::vector<CodePointRange>, 2> last_digits;  // of \u000x and \u001x
+  std::array<std::vector<CodePointRange>, 2> last_digits;  // the last digits of \u000x and \u001x
   for (const CodePointRange& range : set.ranges()) {
     for (char32_t c = range.first; c <= range.last; ++c) {
       if (const std::optional<char32_t> letter = short_escape(c)) {

@@ -1,13 +1,14 @@
-// JsonText: the rules of JSON itself, as answers spell it. Each value has few spellings, so that a
-// model cannot lose itself in spaces or escapes:
+// JsonText: grammar rules for JSON itself, as answers spell it. Each value has few spellings, so
+// that a model cannot get lost in spaces or escapes:
 //
-//   - nothing but one optional space after a comma or a colon,
-//   - in strings, every character as itself, but escaped where JSON demands it: \" and \\, then
-//     \b \f \n \r \t and otherwise \u00xx with small letters. So equal strings are equal texts.
+//   - The only whitespace is one optional space after a comma or a colon.
+//   - In strings, a character is escaped only where JSON requires it: \" and \\, then \b \f \n \r
+//     \t, otherwise \u00xx with lower-case digits. So equal strings have equal texts.
 //
-// Inside of a format with tags a string must not look like one: there < is escaped too.
+// Inside a format with tags, a string must not look like a tag: there, < is escaped too.
 //
-// Threads: thread-compatible. Errors: none; see GbnfWriter::is_full().
+// Threads: thread-compatible.
+// Errors:  none; see GbnfWriter::is_full().
 #pragma once
 
 #include <map>
@@ -26,31 +27,31 @@ class JsonText {
 
   [[nodiscard]] GbnfItem comma() { return separator(comma_, ","); }
   [[nodiscard]] GbnfItem colon() { return separator(colon_, ":"); }
-  // Strings of any characters, so many; and those of the set, in quotes.
+  // A string in quotes: of any characters with this length, or one of these texts.
   [[nodiscard]] GbnfItem string(const CountRange& length);
   [[nodiscard]] GbnfItem string(const Automaton& texts);
-  // Any number, any integer; and numbers with these texts.
+  // Any number, any integer, or a number with one of these texts.
   [[nodiscard]] GbnfItem number();
   [[nodiscard]] GbnfItem integer();
   [[nodiscard]] GbnfItem number(const Automaton& texts) { return bare(texts); }
-  // These texts as they are, without quotes or escapes.
+  // One of these texts, without quotes or escapes.
   [[nodiscard]] GbnfItem bare(const Automaton& texts);
-  // This key of an object.
   [[nodiscard]] GbnfItem key(const std::string& name) const;
-  // This very value.
+  // Exactly this value.
   [[nodiscard]] GbnfSequence literal(const Json& value);
 
  private:
   [[nodiscard]] GbnfItem separator(std::optional<RuleId>& rule, std::string_view mark);
   [[nodiscard]] CodePointSet must_be_escaped() const;
-  // A string, number or word.
+  // The value is a string, a number, or true, false or null.
   [[nodiscard]] GbnfItem scalar(const Json& value) const;
   [[nodiscard]] RuleId any_character();
-  // One character of the set inside quotes: one sequence, or two where some must be escaped.
+  // One character of the set inside quotes. The result is one sequence, or two if some of the
+  // characters must be escaped.
   [[nodiscard]] std::vector<GbnfSequence> character(const CodePointSet& set);
-  // What follows the \ of these characters.
+  // The part of the escape sequences of these characters that follows the \.
   [[nodiscard]] RuleId escapes(const CodePointSet& set);
-  // The rest of a text from state 0 on. In quotes it is escaped, and ends with a quote.
+  // The rest of a text, starting at state 0. In quotes, it is escaped and ends with a quote.
   [[nodiscard]] RuleId states(const Automaton& texts, bool in_quotes);
   void append_literal(GbnfSequence& sequence, const Json& value);
 

@@ -19,7 +19,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
   return std::ranges::find(words, word) != words.end();
 }
 
-// Nothing is demanded by these. What $defs hold is read where it is referred to.
+// These demand nothing. The schemas in $defs are read where a reference leads to them.
 bool is_annotation(std::string_view name) {
   constexpr auto kNames = std::to_array<std::string_view>(
       {"$comment", "$defs", "$anchor", "definitions", "title", "description", "default", "examples",
@@ -27,7 +27,7 @@ bool is_annotation(std::string_view name) {
   return is_one_of(name, kNames) || name.starts_with("x-");
 }
 
-// JSON Schema's own drafts. What another metaschema means by its keywords is not known to us.
+// Accepts JSON Schema's own drafts. Another metaschema may give its keywords an unknown meaning.
 bool is_own_dialect(const Json& value) {
   if (!value.is_string()) return false;
   const std::string_view address = value.get_ref<const std::string&>();
@@ -35,7 +35,7 @@ bool is_own_dialect(const Json& value) {
          address.starts_with("https://json-schema.org/");
 }
 
-// Read by SchemaExpander.
+// SchemaExpander reads these keywords.
 bool leads_to_schemas(std::string_view name) {
   constexpr auto kNames = std::to_array<std::string_view>({"$ref", "allOf", "anyOf", "oneOf"});
   return is_one_of(name, kNames);
@@ -101,7 +101,7 @@ Result<void> KeywordReader::read_keyword(const Keyword& keyword, Parts& parts) {
     return name == "properties" ? read_properties(keyword, parts.properties)
                                 : read_patterns(keyword, parts.properties);
   }
-  // What is left that we know has a schema as its value.
+  // The remaining known keywords have a schema as their value.
   const bool is_items = name == "items";
   const bool is_rest = name == "additionalProperties";
   if (!is_items && !is_rest && name != "propertyNames") {
@@ -202,12 +202,12 @@ Result<void> KeywordReader::read_multiple(const Keyword& keyword, NumberRange& r
 
 Result<void> KeywordReader::read_count(const Keyword& keyword, CountRange& range) {
   const Json& value = keyword.value;
-  // JSON Schema takes 2.0 for 2.
+  // JSON Schema treats 2.0 as 2.
   const bool is_count = value.is_number() && value >= 0 && decimal_of(value).fraction.empty();
   if (!is_count) {
     return refuse(Code::kInvalidArgument, keyword.pointer, "expected an integer, 0 or more");
   }
-  // Far past every limit of ours, and safe to calculate with.
+  // This is far past all limits, and safe to calculate with.
   constexpr std::size_t kCountMax = std::size_t{1} << 31;
   const std::size_t n = value >= kCountMax ? kCountMax : value.get<std::size_t>();
   CountRange one;
@@ -230,7 +230,7 @@ Result<void> KeywordReader::read_language(const Keyword& keyword, StringDemands&
       return refuse(Code::kUnsupported, keyword.pointer, "this format cannot be obeyed");
     }
     const std::optional<std::string_view> found = pattern_of_format(pattern);
-    if (!found) return {};  // an annotation, as JSON Schema has it for words it does not know
+    if (!found) return {};  // an annotation: JSON Schema ignores unknown formats
     pattern = *found;
   }
   Result<std::shared_ptr<const Automaton>> texts = language(pattern, keyword.pointer);

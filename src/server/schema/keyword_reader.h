@@ -1,11 +1,11 @@
-// KeywordReader: the shape of one schema by its own keywords, without $ref, allOf, anyOf and oneOf,
-// which lead to other schemas (schema_expander.h).
+// KeywordReader: the shape that a schema's own keywords describe. $ref, allOf, anyOf and oneOf lead
+// to other schemas and are not read here (schema_expander.h).
 //
-// A keyword is obeyed, or known to demand nothing, or refused: none is passed over in silence.
+// Every keyword is obeyed, known to demand nothing, or refused. None is ignored silently.
 //
 // Threads: thread-compatible.
-// Errors:  kInvalidArgument where a keyword has no sense, kUnsupported where it cannot be a
-// grammar; both name the keyword's place.
+// Errors:  kInvalidArgument if a keyword makes no sense, kUnsupported if it cannot be expressed as
+//          a grammar. Both name the keyword's place.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ class KeywordReader {
   KeywordReader(SchemaDocument& document, WorkBudget& budget)
       : document_(document), budget_(budget) {}
 
-  // Of a schema that is an object.
+  // REQUIRES: the schema is an object.
   [[nodiscard]] Result<Shape> read(SchemaId id);
 
  private:
@@ -33,7 +33,7 @@ class KeywordReader {
     const Json& value;
     std::string pointer;
   };
-  // What keywords of one schema say together.
+  // What all keywords of one schema demand together.
   struct Parts {
     Shape shape;
     ItemSchemas items;
@@ -59,7 +59,7 @@ class KeywordReader {
 
   SchemaDocument& document_;
   WorkBudget& budget_;
-  // The same pattern is often said many times; here and in the shapes.
+  // The same pattern often occurs many times. Its automaton is shared by this map and the shapes.
   std::unordered_map<std::string, std::shared_ptr<const Automaton>> languages_;
 };
 

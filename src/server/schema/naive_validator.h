@@ -1,6 +1,7 @@
-// For tests, and for slipstream eval, which judges answers: JSON Schema read naively, keyword by
-// keyword, straight from the specification; shares nothing with what it judges. Patterns are read
-// by the C library (POSIX extended): only those that mean the same there.
+// For tests, and for slipstream eval, which judges answers: a naive JSON Schema validator.
+// It follows the specification keyword by keyword and shares no code with what it judges.
+// The C library reads the patterns (POSIX extended), so only patterns that mean the same
+// there may be used.
 #pragma once
 
 #include <regex.h>
@@ -23,7 +24,7 @@ class NaiveValidator {
 
  private:
   static bool equal(const Json& a, const Json& b) {
-    return nlohmann::json(a) == nlohmann::json(b);  // sorted keys; 1 == 1.0
+    return nlohmann::json(a) == nlohmann::json(b);  // ignores the order of keys; 1 == 1.0
   }
   static bool has_type(const Json& value, const std::string& type) {
     if (type == "null") return value.is_null();

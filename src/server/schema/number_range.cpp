@@ -16,7 +16,7 @@ namespace {
 using Bound = NumberRange::Bound;
 constexpr std::size_t kDigitsMax = NumberRange::kDigitsMax;
 
-// Every multiple of the range, as one: value * 10^n_places is a multiple of `factor`.
+// All multiples of the range combined: value * 10^n_places is a multiple of `factor`.
 struct Multiple {
   std::size_t n_places = kDigitsMax;
   std::uint64_t factor = 1;
@@ -27,7 +27,7 @@ std::unexpected<Error> multiple_unsupported() {
                                               kSchemaLimits.multiple_of_max));
 }
 
-// The decimal's digits as an integer, once it has n_places.
+// The decimal's digits as an integer, scaled to n_places decimal places.
 std::optional<std::uint64_t> scaled(const Decimal& decimal, std::size_t n_places) {
   std::string digits = decimal.whole + decimal.fraction;
   digits.append(n_places - decimal.fraction.size(), '0');
@@ -59,11 +59,10 @@ Result<Multiple> common_multiple(const NumberRange& range) {
   return common;
 }
 
-// How what has been read of a number compares with a bound. While it is equal so far, the next
-// digit decides.
+// How the digits read so far compare with a bound. While they are equal, the next digit decides.
 enum class Order : std::uint8_t { kLess, kEqual, kGreater };
 
-// The texts of numbers that are not negative, digit by digit.
+// Builds the automaton of the texts of non-negative numbers, digit by digit.
 class DigitReader {
  public:
   DigitReader(Bound low, std::optional<Bound> high, bool is_integer, Multiple multiple)
@@ -81,7 +80,8 @@ class DigitReader {
       }
       if (!is_integer_ && can_take_point(places_[i])) {
         Place next = places_[i];
-        // Digits are compared with those of the bound, as many as there are: fewer are less.
+        // Only as many digits as were read have been compared: a number with fewer whole
+        // digits is less.
         next.low = whole_order(next.low, next.n_digits, low_.value);
         if (high_) next.high = whole_order(next.high, next.n_digits, high_->value);
         next.in_fraction = true;
@@ -98,7 +98,7 @@ class DigitReader {
  private:
   struct Place {
     bool in_fraction = false;
-    bool is_zero = false;  // the whole part is 0: no digit may follow
+    bool is_zero = false;  // the whole part is 0, so no digit may follow
     std::size_t n_digits = 0;
     Order low = Order::kEqual;
     Order high = Order::kEqual;
@@ -140,7 +140,7 @@ class DigitReader {
     return next;
   }
 
-  // As if the number ended here.
+  // The order if the number ended here.
   static Order final_order(const Place& place, Order order, const Decimal& bound) {
     if (!place.in_fraction) order = whole_order(order, place.n_digits, bound);
     const std::size_t n_compared = place.in_fraction ? place.n_digits : 0;
@@ -205,7 +205,7 @@ bool is_lower(const Bound& a, const Bound& b) {
   return a.value < b.value || (a.value == b.value && a.exclusive && !b.exclusive);
 }
 
-// "-" and then what `magnitude` accepts.
+// "-" followed by the texts of `magnitude`.
 Automaton with_minus(const Automaton& magnitude) {
   std::vector<Automaton::State> states = {{.accepts = false, .edges = {{{'-', '-'}, 1}}}};
   for (Automaton::State state : magnitude.states()) {
@@ -262,7 +262,7 @@ bool NumberRange::contains(const Decimal& value) const {
   if (low && (value < low->value || (value == low->value && low->exclusive))) return false;
   if (high && (value > high->value || (value == high->value && high->exclusive))) return false;
   return std::ranges::all_of(multiples, [&value](const Decimal& multiple) {
-    // Schoolbook division of the digits; what lies past the multiple's places must be nothing.
+    // Divides digit by digit. The value must not have more decimal places than the multiple.
     if (value.fraction.size() > multiple.fraction.size()) return false;
     const std::optional<std::uint64_t> factor = scaled(multiple, multiple.fraction.size());
     if (!factor) return false;

@@ -1,13 +1,13 @@
-// NumberRange: what `type: integer`, minimum, maximum, their exclusive forms and multipleOf leave
-// of the numbers, and the texts of those numbers.
+// NumberRange: the numbers that `type: integer`, minimum, maximum, their exclusive forms and
+// multipleOf allow, and the texts of those numbers.
 //
-// A number without such keywords is written in any way JSON has. Otherwise it is written plainly,
-// without an exponent, and an integer without a fraction: then what it must be can be read off its
-// digits. Up to kDigitsMax of them before and after the point, enough for 64 bits: a model must not
-// go on with digits for ever.
+// A number without such keywords may have any JSON spelling. Otherwise it is written plainly: no
+// exponent, and no fraction for an integer, so that its digits tell whether it is allowed. At most
+// kDigitsMax digits stand before and after the point. That is enough for 64 bits, and keeps a model
+// from writing digits for ever.
 //
 // Threads: plain data and pure functions.
-// Errors:  kUnsupported for bounds with more digits, and multiples too large to keep track of.
+// Errors:  kUnsupported for bounds with more digits, and for multiples that are too large to track.
 #pragma once
 
 #include <cstddef>
@@ -39,16 +39,16 @@ struct NumberRange {
   void intersect(const NumberRange& other);
   [[nodiscard]] bool is_plain() const { return !low && !high && multiples.empty(); }
   [[nodiscard]] bool contains(const Decimal& value) const;
-  // Whether each multiple's digits are few enough to divide by.
+  // Whether each multiple has few enough digits to divide by it.
   [[nodiscard]] bool has_small_multiples() const;
-  // Whether no number lies between the bounds.
+  // Whether the bounds exclude every number.
   [[nodiscard]] bool empty() const;
 };
 
-// The plain texts of the range's numbers.
+// The plain spellings of the numbers in the range.
 [[nodiscard]] Result<Automaton> automaton_of(const NumberRange& range, WorkBudget& budget);
 
-// How we write a number of the schema: plainly, unless that takes too many digits (1e+300).
+// How answers spell a number of the schema: plainly, unless that takes too many digits (1e+300).
 [[nodiscard]] std::string number_text(const nlohmann::ordered_json& number);
 
 }  // namespace slipstream

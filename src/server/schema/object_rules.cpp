@@ -9,12 +9,12 @@
 namespace slipstream {
 namespace {
 
-// members(i, n): what may follow once the first i properties were passed and n members written.
+// members(i, n): what may follow after the first i properties, with n members written.
 //
 //   members(i, n) ::= "," member-i members(i+1, n+1) | members(i+1, n)   if optional
 //   members(last, n) ::= "," other-member members(last, n+1) | "}"
 //
-// n is counted no further than it matters: to 1 for the comma, to the minimum, or the maximum.
+// n is counted only as far as it matters: to 1 for the comma, to the minimum, or to the maximum.
 class MemberRules {
  public:
   MemberRules(const ObjectRules& object, GbnfWriter& writer) : object_(object), writer_(writer) {

@@ -1,11 +1,13 @@
-// The rules of one object: named properties in their order, each there or not, then others in any
-// order, so many in all. What stands between them is JSON's marks, or others.
+// The grammar rules of one object: the named properties in their order, each present or not, then
+// other properties in any order, with limits on how many there are in all. The marks between them
+// are those of JSON or of another format.
 //
-// Other keys may repeat in an answer: no grammar of a bearable size can prevent it. Each value of
-// such a key is valid, so what a reader makes of it is valid too, but how many different keys there
-// are is not known: a minimum that needs them is refused.
+// Other keys may repeat in an answer, because no grammar of reasonable size can prevent it. Each
+// value of such a key is valid, so whatever a reader keeps is valid too. But the number of
+// different keys is then unknown, so a minimum that depends on these keys is refused.
 //
-// Threads: pure function. Errors: kUnsupported, see above.
+// Threads: pure function.
+// Errors:  kUnsupported, see above.
 #pragma once
 
 #include <vector>
@@ -17,13 +19,13 @@
 
 namespace slipstream {
 
-// What stands around the members of an object.
+// The marks around the members of an object.
 struct ObjectMarks {
   GbnfSequence open;
   GbnfSequence first;  // before the first member
-  GbnfSequence next;   // before each other
+  GbnfSequence next;   // before each further member
   GbnfSequence close;
-  GbnfSequence close_empty;  // where no member was written
+  GbnfSequence close_empty;  // if there are no members
 };
 [[nodiscard]] ObjectMarks json_marks(JsonText& text);
 

@@ -11,8 +11,8 @@ namespace {
 
 using StateId = std::uint32_t;
 
-// Thompson's construction: states with edges that take a character, or none. Those of ^ and $ may
-// be followed only before the first and after the last character.
+// Thompson's construction: edges either take a character or none. Edges for ^ may be followed only
+// before the first character, edges for $ only after the last.
 struct Nfa {
   enum class When : std::uint8_t { kAlways, kAtStart, kAtEnd };
   struct Jump {
@@ -32,7 +32,7 @@ struct Nfa {
 
 class NfaBuilder {
  public:
-  // begin: any text before; end: any text after.
+  // begin loops over any text before a match, end over any text after it.
   Result<Nfa> run(const Regex& regex) {
     const StateId begin = add_state();
     const StateId end = add_state();
@@ -44,7 +44,7 @@ class NfaBuilder {
   }
 
  private:
-  // Some automata have fewer states than the expression they come from.
+  // The deterministic automaton may have fewer states than the expression, so this limit is higher.
   static constexpr std::size_t kStatesMax = 4 * kSchemaLimits.automaton_states_max;
 
   StateId add_state() {
@@ -70,7 +70,7 @@ class NfaBuilder {
       case Regex::Kind::kEnd: jump(from, to, Nfa::When::kAtEnd); return;
       case Regex::Kind::kChoice:
         for (const Regex& part : regex.parts) {
-          // States of its own: a loop inside a part must not begin another part.
+          // Each part has its own states: a loop inside one part must not enter another part.
           const StateId begin = add_state();
           const StateId end = add_state();
           jump(from, begin);
@@ -130,7 +130,7 @@ class Determiniser {
 
   Result<Automaton> run() {
     constexpr StateId kBegin = 0;
-    // Not in ids_: the same states later on are not those before the first character.
+    // This subset is not in ids_: the same states later are no longer before the first character.
     add(closure({kBegin}, true, false), true);
     for (std::size_t i = 0; i < subsets_.size(); ++i) {
       if (subsets_.size() > kSchemaLimits.automaton_states_max) return too_many_states();
@@ -154,7 +154,7 @@ class Determiniser {
         if (open && std::exchange(visited_[jump.to], round_) != round_) subset.push_back(jump.to);
       }
     }
-    // Once something is found, whatever else might be found does not matter.
+    // After a match, the rest of the text does not matter.
     if (!at_end && visited_[kEnd] == round_) return {kEnd};
     std::ranges::sort(subset);
     return subset;
@@ -166,7 +166,7 @@ class Determiniser {
     subsets_.push_back(std::move(subset));
   }
 
-  // Of the states that a character leads to.
+  // `kernel` is the set of states that a character leads to, before its closure.
   Result<StateId> state_of(const Subset& kernel) {
     if (const auto known = of_kernel_.find(kernel); known != of_kernel_.end()) return known->second;
     Subset subset = closure(kernel, false, false);
@@ -196,7 +196,7 @@ class Determiniser {
       }
     }
     std::ranges::sort(changes, {}, &Target::at);
-    std::map<StateId, int> active;  // how many ranges lead there now
+    std::map<StateId, int> active;  // how many ranges lead to the state at this point
     for (std::size_t i = 0; i < changes.size();) {
       const char32_t at = changes[i].at;
       for (; i < changes.size() && changes[i].at == at; ++i) {

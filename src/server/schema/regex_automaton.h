@@ -1,8 +1,9 @@
-// From a regular expression to the texts that it finds something in: `pattern` is not anchored, so
-// "b" is every text with a b, and "^b$" only "b".
+// Converts a regular expression to the set of texts in which it finds a match. `pattern` is not
+// anchored, so "b" stands for every text with a b, and "^b$" only for "b".
 //
 // Threads: pure functions.
-// Errors:  kUnsupported for an automaton past SchemaLimits::automaton_states_max, or too much work.
+// Errors:  kUnsupported for an automaton past SchemaLimits::automaton_states_max, or for
+//          too much work.
 #pragma once
 
 #include <string_view>
@@ -16,7 +17,7 @@ namespace slipstream {
 
 [[nodiscard]] Result<Automaton> automaton_of(const Regex& regex, WorkBudget& budget);
 
-// Parsed and converted.
+// Parses and converts the pattern.
 [[nodiscard]] Result<Automaton> automaton_of_pattern(std::string_view pattern, WorkBudget& budget);
 
 }  // namespace slipstream

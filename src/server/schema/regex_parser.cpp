@@ -33,8 +33,8 @@ CodePointSet just(char32_t c) { return CodePointSet({{c, c}}); }
 bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
 bool is_letter(char32_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Recursive descent over code points. The first error is kept and the rest of the text dropped, so
-// that every loop and every level ends by itself.
+// Recursive descent over code points. The first error is kept and the rest of the text is dropped,
+// so that every loop and every level of recursion ends.
 class RegexParser {
  public:
   Result<Regex> run(std::string_view pattern) {
@@ -152,7 +152,7 @@ class RegexParser {
       return one;
     }
     if (is_assertion) invalid("^ or $ repeated");
-    (void)take('?');  // lazy: the same set of texts
+    (void)take('?');  // a lazy repetition matches the same set of texts
     repeat.parts.push_back(std::move(one));
     return repeat;
   }
@@ -182,7 +182,7 @@ class RegexParser {
         ranges.push_back({first.ranges()[0].first, last.ranges()[0].last});
         continue;
       }
-      // [\w-.]: an error with flag u, else (ECMA-262, Annex B) the - stands for itself.
+      // [\w-.] is an error with flag u. Without it (ECMA-262, Annex B) the - stands for itself.
       ranges.push_back({'-', '-'});
       for (const CodePointSet* side : {&first, &last}) {
         ranges.insert(ranges.end(), side->ranges().begin(), side->ranges().end());

@@ -4,10 +4,11 @@
 //   groups (x) (?:x) (?<name>x), x|y, x* x+ x? x{2} x{2,} x{2,5}, each also lazy (x*?), ^ and $
 //
 // Refused: lookaround, backreferences, \b, \p{...}, modifiers. Escaped punctuation stands for
-// itself, also where flag u would not allow the escape (\- outside of a class).
+// itself, even where flag u would not allow the escape (\- outside a class).
 //
-// Threads: pure function. Errors: kUnsupported for what is refused, kInvalidArgument for what is no
-// regular expression, and for more than SchemaLimits::pattern_* allow.
+// Threads: pure function.
+// Errors:  kUnsupported for what is refused; kInvalidArgument for what is not a regular expression,
+//          and for more than SchemaLimits::pattern_* allow.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ struct Regex {
     kSet,       // one character of `set`
     kSequence,  // the parts, one after the other
     kChoice,    // one of the parts
-    kRepeat,    // the one part, n_min to n_max times
+    kRepeat,    // the single part, n_min to n_max times
     kStart,     // ^
     kEnd,       // $
   };

@@ -23,14 +23,15 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// JSON's own values: a program could also have made bytes, infinities or broken text.
+// Whether the value can occur in JSON. A program could also have made bytes, infinities
+// or broken text.
 bool is_json(const Json& value) {
   if (value.is_string()) return is_utf8(value.get_ref<const std::string&>());
   if (value.is_number_float()) return std::isfinite(value.get<double>());
   return !value.is_binary() && !value.is_discarded();
 }
 
-// Without recursion: a document may be deeper than any stack.
+// Not recursive: a document may be too deep for any stack.
 Result<void> check_size(const Json& root) {
   struct Level {
     Json::const_iterator next;
@@ -73,7 +74,7 @@ Result<void> check_size(const Json& root) {
   return {};
 }
 
-// %41 and the like; anything else stays.
+// Decodes %41 and the like. Anything else stays as it is.
 std::string percent_decoded(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -1,9 +1,10 @@
-// SchemaDocument: the client's JSON with a number for each schema in it, so that "this schema and
-// that one" is a short list of numbers (Conjunction), and where each stands for error messages.
+// SchemaDocument: the client's JSON, with a number for each schema in it. A combination of
+// schemas is then a short list of numbers (Conjunction). The place of each schema is kept
+// for error messages.
 //
 // Threads: thread-compatible; refers to the JSON, which must outlive it.
-// Errors:  kInvalidArgument for what is no schema, kUnsupported for references that leave the
-// document, and for documents larger than SchemaLimits::schema_* allow.
+// Errors:  kInvalidArgument for what is not a schema; kUnsupported for references that leave the
+//          document, and for documents larger than SchemaLimits::schema_* allow.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ using Json = nlohmann::ordered_json;  // the order of `properties` is the order 
 
 using SchemaId = std::uint32_t;
 
-// All of these schemas at once: ascending, each once. None: any value at all.
+// A value must meet all of these schemas. They are ascending and unique. An empty list
+// allows any value.
 using Conjunction = std::vector<SchemaId>;
 [[nodiscard]] Conjunction both(const Conjunction& a, const Conjunction& b);
 
@@ -35,11 +37,11 @@ class SchemaDocument {
   [[nodiscard]] SchemaId root() const { return 0; }
   [[nodiscard]] std::size_t n_schemas() const { return schemas_.size(); }
 
-  // The schema at this place; always the same number for the same place.
+  // The number of the schema at this place. The same place always has the same number.
   [[nodiscard]] SchemaId schema_at(const Json& json, std::string pointer);
-  // Likewise; none for `true` and {}, which say nothing.
+  // As schema_at(), but empty for `true` and {}, which demand nothing.
   [[nodiscard]] Conjunction conjunction_at(const Json& json, std::string pointer);
-  // What "$ref" in the schema `from` refers to.
+  // The schema that "$ref" in the schema `from` refers to.
   [[nodiscard]] Result<SchemaId> resolve(std::string_view reference, SchemaId from);
 
  private:

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kStart = "schema, ";
 
-// Up to so many bytes, and no part of a character: messages are sent as JSON.
+// Cuts to kBytesMax bytes, but not inside a character, because messages are sent as JSON.
 std::string shortened(std::string_view pointer) {
   constexpr std::size_t kBytesMax = 200;
   if (pointer.size() <= kBytesMax) return std::string(pointer);

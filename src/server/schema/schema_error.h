@@ -1,7 +1,8 @@
-// How the converter refuses: every error names the place in the client's schema, as a JSON pointer
-// in the form of a URI fragment ("#/properties/age/minimum").
+// How the converter reports errors: each error names the place in the client's schema, as a JSON
+// pointer in the form of a URI fragment ("#/properties/age/minimum").
 //
-// Threads: pure functions. Errors: they make them.
+// Threads: pure functions.
+// Errors:  these functions make them.
 #pragma once
 
 #include <string>
@@ -11,14 +12,15 @@
 
 namespace slipstream {
 
-// "schema, #/properties/age/minimum: MESSAGE". A pointer may be as long as the schema: it is cut.
+// "schema, #/properties/age/minimum: MESSAGE". A long pointer is cut: it may be as long
+// as the schema.
 [[nodiscard]] std::unexpected<Error> refuse(Code code, std::string_view pointer,
                                             std::string_view message);
 
-// The same error with the place of what caused it, unless it has one already.
+// The same error with the place of its cause added, unless it has a place already.
 [[nodiscard]] std::unexpected<Error> refuse(std::string_view pointer, const Error& error);
 
-// One more step of a JSON pointer (RFC 6901).
+// Appends one step to a JSON pointer (RFC 6901).
 [[nodiscard]] std::string pointer_to(std::string_view pointer, std::string_view step);
 
 }  // namespace slipstream

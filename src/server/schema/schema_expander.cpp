@@ -12,7 +12,7 @@
 namespace slipstream {
 namespace {
 
-// What copying and merging it costs.
+// The cost of copying and merging a shape.
 std::size_t n_steps(const Shape& shape) {
   return 8 + 4 * shape.object.required.size() + shape.object.properties.size() +
          shape.array.items.size() + shape.string.languages.size() +
@@ -64,7 +64,8 @@ Result<Shapes> SchemaExpander::expand(SchemaId id) {
   Shapes shapes;
   if (!own->empty()) shapes.push_back(std::move(*own));
   using Step = Result<void> (SchemaExpander::*)(SchemaId, Shapes&);
-  // oneOf last: the more is known of its branches, the more are seen to exclude each other.
+  // oneOf comes last: the more is known about its branches, the more of them are seen
+  // to be disjoint.
   for (const Step step : {&SchemaExpander::follow_reference, &SchemaExpander::merge_all,
                           &SchemaExpander::choose_any, &SchemaExpander::choose_one}) {
     if (const Result<void> done = (this->*step)(id, shapes); !done) {

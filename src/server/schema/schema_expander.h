@@ -1,9 +1,10 @@
-// SchemaExpander: what a schema comes down to once $ref, allOf, anyOf and oneOf are followed: a
-// list of shapes, of which a value needs to have one. allOf merges shapes, anyOf lists them, oneOf
-// lists them if no value can have two.
+// SchemaExpander: follows $ref, allOf, anyOf and oneOf, and turns a schema into a list of shapes. A
+// value must match one of them. allOf merges shapes. anyOf lists them. oneOf lists them if no value
+// can match two.
 //
-// Only as deep as one value: schemas of properties and items stay references, so that a schema may
-// contain itself. One that is itself without a value in between (a $ref to itself) is refused.
+// Only one level of values is expanded: the schemas of properties and items stay references, so
+// that a schema may contain itself. A schema that refers to itself without a value in between (a
+// $ref to itself) is refused.
 //
 // Threads: thread-compatible.
 // Errors:  as KeywordReader, and kUnsupported past SchemaLimits::schema_shapes_max.
@@ -25,7 +26,7 @@ class SchemaExpander {
   SchemaExpander(SchemaDocument& document, WorkBudget& budget)
       : document_(document), budget_(budget), reader_(document, budget) {}
 
-  using SharedShapes = std::shared_ptr<const Shapes>;  // shared by this cache and who works on them
+  using SharedShapes = std::shared_ptr<const Shapes>;  // shared by this cache and its users
   [[nodiscard]] Result<SharedShapes> shapes_of(const Conjunction& schemas);
 
   // Whether the value is valid.
@@ -41,9 +42,9 @@ class SchemaExpander {
   [[nodiscard]] Result<void> merge_all(SchemaId id, Shapes& shapes);
   [[nodiscard]] Result<void> choose_any(SchemaId id, Shapes& shapes);
   [[nodiscard]] Result<void> choose_one(SchemaId id, Shapes& shapes);
-  // The schemas that a keyword lists; none if it is not there.
+  // The schemas in the keyword's list; empty if the keyword is absent.
   [[nodiscard]] Result<std::vector<SchemaId>> listed(SchemaId id, const char* keyword);
-  // What meets both; an error names the schema.
+  // The shapes that meet both. An error names the schema.
   [[nodiscard]] Result<Shapes> merge(const Shapes& shapes, SchemaId id);
   [[nodiscard]] Result<Shapes> product(const Shapes& a, const Shapes& b);
   [[nodiscard]] Result<bool> array_is_met(const ArrayDemands& array, const Json& value);
@@ -54,7 +55,7 @@ class SchemaExpander {
   KeywordReader reader_;
   std::map<SchemaId, SharedShapes> of_schema_;
   std::map<Conjunction, SharedShapes> of_schemas_;
-  std::vector<SchemaId> open_;  // being expanded, each for the one before
+  std::vector<SchemaId> open_;  // schemas being expanded, each inside the one before
 };
 
 }  // namespace slipstream

@@ -13,8 +13,8 @@
 namespace slipstream {
 namespace {
 
-// What n_schemas say about each of n parts is merged schema by schema, into longer and longer
-// lists.
+// The cost of looking up n parts: what the n_schemas say about each part is merged schema by
+// schema, into ever longer lists.
 std::size_t n_lookup_steps(std::size_t n, std::size_t n_schemas) {
   return 8 * n + n * n_schemas * (1 + n_schemas / 16);
 }
@@ -117,11 +117,11 @@ Result<void> SchemaGrammar::fill_string(RuleId rule, const StringDemands& demand
 // items-0 ::= "]" | item-0 items-1
 // items-1 ::= "]" | "," item-1 items-2
 // items-2 ::= ("," item){a,b} "]"
-// A "]" stands only where the items may be so few.
+// A "]" is an alternative only where that few items are allowed.
 Result<void> SchemaGrammar::fill_array(RuleId rule, const ArrayDemands& demands) {
   const auto& [n_min, n_max] = demands.count;
   if (demands.count.empty()) return {};
-  // The first item has no comma before it, and so is never one of the repeated ones.
+  // The first item has no comma before it, so it cannot be one of the repeated items.
   const std::size_t n_prefix = std::max<std::size_t>(demands.n_prefix(), 1);
   const std::size_t n_steps = n_lookup_steps(n_prefix, demands.items.size());
   if (const Result<void> spent = budget_.spend(n_steps); !spent) return spent;
@@ -214,7 +214,8 @@ Result<Automaton> SchemaGrammar::strings_of(const Conjunction& schemas) {
   return all;
 }
 
-// One class per set of patterns that match: with two patterns, keys that match both, either, none.
+// One class for each set of patterns that match. With two patterns: keys that match both,
+// either or none.
 Result<std::vector<SchemaGrammar::KeyClass>> SchemaGrammar::key_classes(
     const ObjectDemands& demands, const std::vector<std::string>& named,
     const std::optional<Automaton>& names) {
@@ -240,7 +241,8 @@ Result<std::vector<SchemaGrammar::KeyClass>> SchemaGrammar::key_classes(
       }
       schema = both(schema, is_matched ? matched : schemas->rest);
     }
-    // additionalProperties: false, most of the time: then the keys need not be known.
+    // Most schemas have additionalProperties: false. Then no shape is left and the keys need
+    // not be computed.
     const Result<SchemaExpander::SharedShapes> shapes = expander_.shapes_of(schema);
     if (!shapes) return std::unexpected(shapes.error());
     if ((*shapes)->empty()) continue;

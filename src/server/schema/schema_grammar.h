@@ -1,8 +1,10 @@
-// SchemaGrammar: rules for the values of schemas, added to a grammar that may have others. Each
-// conjunction of schemas that some value must meet is one rule, made once, from a list of what is
-// still to do: a schema may contain itself, and a chain of schemas may be long.
+// SchemaGrammar: adds rules for the values of schemas to a grammar, which may have other
+// rules. Each conjunction of schemas that some value must meet becomes one rule. Rules are
+// filled from a to-do list instead of recursively: a schema may contain itself, and a chain of
+// schemas may be long.
 //
-// Threads: thread-compatible. Errors: as SchemaExpander and GbnfWriter, with the schema's place.
+// Threads: thread-compatible.
+// Errors:  as SchemaExpander and GbnfWriter, with the schema's place.
 #pragma once
 
 #include <map>
@@ -26,18 +28,18 @@ class SchemaGrammar {
         writer_(writer),
         text_(writer_, tags) {}
 
-  // A rule for the document's values as JSON. It and those below are filled by finish().
+  // Adds a rule for the document's values as JSON. finish() fills this rule and those added below.
   [[nodiscard]] RuleId add_root() { return value_rule({document_.root()}); }
-  // For the values of some of its schemas.
+  // Adds a rule for the values that meet some of the document's schemas.
   [[nodiscard]] RuleId add_value(const Conjunction& schemas) { return value_rule(schemas); }
-  // For those of them that are strings of `among`, without quotes and escapes.
+  // Adds a rule for those of these values that are strings in `among`, without quotes and escapes.
   [[nodiscard]] Result<RuleId> add_bare_text(const Conjunction& schemas, const Automaton& among);
   [[nodiscard]] Result<void> finish();
 
   [[nodiscard]] SchemaExpander& expander() { return expander_; }
 
  private:
-  // Keys that no schema names, which are alike in what their values must be.
+  // Keys that no schema names, and whose values must meet the same schemas.
   struct KeyClass {
     GbnfItem key;
     Conjunction schema;
@@ -45,7 +47,7 @@ class SchemaGrammar {
 
   [[nodiscard]] RuleId value_rule(const Conjunction& schemas);
   [[nodiscard]] Result<void> fill(RuleId rule, const Conjunction& schemas);
-  // `values` are those of the shape.
+  // `values` are the values of the shape.
   [[nodiscard]] Result<void> fill_values(RuleId rule, const Shape& shape,
                                          const std::vector<EnumValue>& values);
   [[nodiscard]] Result<void> fill_number(RuleId rule, const NumberRange& range);
@@ -55,7 +57,7 @@ class SchemaGrammar {
   [[nodiscard]] Result<std::vector<KeyClass>> key_classes(const ObjectDemands& demands,
                                                           const std::vector<std::string>& named,
                                                           const std::optional<Automaton>& names);
-  // The names that propertyNames allows; none if all are.
+  // The names that propertyNames allows; nullopt if it allows all.
   [[nodiscard]] Result<std::optional<Automaton>> allowed_names(const Conjunction& schemas);
   // The strings that meet the schemas.
   [[nodiscard]] Result<Automaton> strings_of(const Conjunction& schemas);

@@ -8,15 +8,15 @@
 namespace slipstream {
 
 struct SchemaLimits {
-  // A larger JSON schema is refused (server/schema). A pattern, a range of numbers or the names
-  // that are taken become an automaton, each state a rule of the grammar. Steps are a measure of
-  // time: all of them take about a tenth of a second.
+  // A larger JSON schema is refused (server/schema). A pattern, a range of numbers and a set of
+  // used names each become an automaton, and each of its states becomes a rule of the grammar.
+  // Steps measure time: schema_steps_max of them take about a tenth of a second.
   std::size_t schema_bytes_max = std::size_t{256} << 10;  // text of all names and strings
   std::size_t schema_values_max = std::size_t{1} << 15;
   std::size_t schema_depth_max = 128;
-  // Of references, allOf, anyOf and oneOf, one inside the other without a value in between.
+  // How deep references, allOf, anyOf and oneOf may be nested without a value in between.
   std::size_t schema_nesting_max = 64;
-  // Ways to meet a schema: three anyOf of ten in one allOf are 1,000.
+  // The number of alternative ways to meet a schema: three anyOf of ten in one allOf are 1,000.
   std::size_t schema_shapes_max = 1024;
   std::size_t schema_key_patterns_max = 4;
   std::size_t schema_steps_max = std::size_t{1} << 22;

@@ -1,4 +1,4 @@
-// For tests: whether a text matches a grammar of ours, by the engine's own matcher.
+// For tests: whether a text matches a grammar, decided by the engine's own matcher.
 #pragma once
 
 #include <string>
@@ -11,12 +11,13 @@
 
 namespace slipstream {
 
-// A vocabulary of single bytes, and token 0 that ends answers.
+// Uses a vocabulary of single bytes, and token 0, which ends answers.
 class SchemaMatcher {
  public:
   explicit SchemaMatcher(std::string_view grammar) : matcher_(made(grammar)) {}
 
-  // From where the last call left off; false if the byte is not allowed, and all stays as it was.
+  // Continues where the last call ended. Returns false and changes nothing if the byte
+  // is not allowed.
   bool accept(char byte) {
     const Token token = 1 + static_cast<unsigned char>(byte);
     return matcher_.accept(token, pieces()).value_or(false);

@@ -1,4 +1,4 @@
-// pattern and format: regular expressions, as automata and in grammars.
+// pattern and format: regular expressions as automata and in grammars.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

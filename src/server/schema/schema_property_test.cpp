@@ -1,6 +1,6 @@
-// Any schema of the supported part, against a validator that shares nothing with the converter:
-// whatever the grammar lets through is valid, and valid values, spelled as we spell, are let
-// through.
+// Compares random schemas of the supported part with a validator that shares nothing with the
+// converter: every text that the grammar accepts is valid, and every valid value is accepted, if it
+// is spelled as answers spell it.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -17,8 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One seed makes a whole schema or value: rapidcheck's own generators would shrink to smaller
-// seeds, which are not smaller schemas, so the failing schema is printed instead.
+// One seed makes a whole schema or value. rapidcheck's own generators would shrink to smaller
+// seeds, which are not smaller schemas. So the failing schema is printed instead.
 class RandomJson {
  public:
   explicit RandomJson(std::uint32_t seed) : random_(seed) {}
@@ -146,7 +146,7 @@ bool matches_in_some_order(const std::string& grammar, const Json& value) {
   });
 }
 
-// An answer as a very forgetful model would give it; none if it does not come to an end.
+// An answer of a model that picks random bytes; nullopt if it does not end.
 std::optional<std::string> random_answer(const std::string& grammar, RandomJson& random) {
   SchemaMatcher matcher(grammar);
   std::string answer;
@@ -155,7 +155,7 @@ std::optional<std::string> random_answer(const std::string& grammar, RandomJson&
     const std::string bytes = matcher.allowed();
     if (bytes.empty()) return matcher.may_end() ? std::optional(answer) : std::nullopt;
     char next = bytes[static_cast<std::size_t>(random.below(static_cast<int>(bytes.size())))];
-    // Towards the end of whatever is open, for there are many ways to go on and one to stop.
+    // Prefers to close what is open: there are many ways to continue and only one to stop.
     for (const char closing : {'"', ']', '}'}) {
       const bool tired = random.chance(answer.size() < 100 ? 30 : 90);
       if (tired && bytes.find(closing) != bytes.npos) next = closing;

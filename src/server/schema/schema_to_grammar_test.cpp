@@ -178,7 +178,7 @@ TEST(SchemaToGrammar, AnyOfAndAllOf) {
          {R"({"a":2,"b":"x"})", R"({"a":3})", R"({"b":"x"})"});
   expect(R"({"allOf":[{"pattern":"^a"},{"pattern":"b$"},{"type":"string","maxLength":3}]})",
          {R"("ab")", R"("axb")"}, {R"("a")", R"("b")", R"("axxb")", "1"});
-  // additionalProperties of a branch does not see the properties of the others.
+  // additionalProperties of one branch does not see the properties of other branches.
   expect(R"({"type":"object","allOf":[{"properties":{"a":{}},"additionalProperties":false},
                                       {"properties":{"b":{}}}]})",
          {R"({})", R"({"a":1})"}, {R"({"b":1})", R"({"a":1,"b":1})"});

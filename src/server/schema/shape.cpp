@@ -13,7 +13,7 @@ void append_new(std::vector<T>& all, const std::vector<T>& more) {
   }
 }
 
-// Sorted names, numbers as we write them: equal values become equal texts.
+// Sorts names and writes numbers as answers do, so that equal values become equal texts.
 void append_key(std::string& key, const Json& value) {
   if (value.is_number()) {
     key += decimal_of(value).text();

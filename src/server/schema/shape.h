@@ -1,8 +1,8 @@
-// Shape: all that is demanded of a value at once, type by type. A schema without choices is one
-// shape; with anyOf it is several, of which a value needs to have one.
+// Shape: everything that is demanded of a value, for each type. A schema without choices is one
+// shape. With anyOf it is several shapes, and a value must match one of them.
 //
-// Demands on a value's parts stay schemas (Conjunction): a schema may contain itself, and is read
-// as deep as the grammar needs it.
+// Demands on the parts of a value stay schemas (Conjunction), because a schema may contain itself.
+// They are read only as deep as the grammar needs.
 //
 // Threads: plain data; shared parts are immutable. Errors: none.
 #pragma once
@@ -42,7 +42,7 @@ class TypeSet {
 
 [[nodiscard]] JsonType type_of(const Json& value);
 
-// So many items, characters or properties. More at least than at most: none can be.
+// A number of items, characters or properties. If n_min > n_max, no number is allowed.
 struct CountRange {
   std::size_t n_min = 0;
   std::optional<std::size_t> n_max;
@@ -57,7 +57,7 @@ struct StringDemands {
   std::vector<std::shared_ptr<const Automaton>> languages;  // shared by the shapes of one keyword
 };
 
-// What one schema says about items: by position, and of the rest.
+// What one schema says about items: by position, and about the rest.
 struct ItemSchemas {
   std::vector<Conjunction> prefix;
   Conjunction rest;
@@ -68,20 +68,20 @@ struct ItemSchemas {
 
 struct ArrayDemands {
   CountRange count;
-  std::vector<std::shared_ptr<const ItemSchemas>> items;  // of each schema; all apply
+  std::vector<std::shared_ptr<const ItemSchemas>> items;  // one per schema; all apply
   [[nodiscard]] Conjunction of(std::size_t i) const;
-  // From here on all items are alike.
+  // All items from this index on have the same schemas.
   [[nodiscard]] std::size_t n_prefix() const;
 };
 
-// What one schema says about properties: by name, by pattern, and of those that neither names.
+// What one schema says about properties: by name, by pattern, and about those that match neither.
 struct PropertySchemas {
   struct Pattern {
     std::shared_ptr<const Automaton> names;
     Conjunction schema;
   };
   std::map<std::string, Conjunction> named;
-  std::vector<std::string> order;  // of the names, as the schema lists them
+  std::vector<std::string> order;  // the names in the order of the schema
   std::vector<Pattern> patterns;
   Conjunction rest;
   [[nodiscard]] Conjunction of(const std::string& name) const;
@@ -90,12 +90,12 @@ struct PropertySchemas {
 struct ObjectDemands {
   CountRange count;
   std::set<std::string> required;
-  std::vector<std::shared_ptr<const PropertySchemas>> properties;  // of each schema; all apply
+  std::vector<std::shared_ptr<const PropertySchemas>> properties;  // one per schema; all apply
   Conjunction names;                                               // propertyNames
   [[nodiscard]] Conjunction of(const std::string& name) const;
 };
 
-// A value of `enum` or `const`; equal values have equal keys.
+// A value of `enum` or `const`. Equal values have equal keys.
 struct EnumValue {
   const Json* json;
   std::string key;
@@ -108,7 +108,7 @@ struct Shape {
   StringDemands string;
   ArrayDemands array;
   ObjectDemands object;
-  std::optional<std::vector<EnumValue>> values;  // these, as far as they meet the rest
+  std::optional<std::vector<EnumValue>> values;  // only these, if they also meet the rest
 
   void intersect(const Shape& other);
   [[nodiscard]] bool empty() const { return types.empty() || (values && values->empty()); }

@@ -7,9 +7,10 @@
 namespace slipstream {
 namespace {
 
-// Macros, because only literals can be put together at compile time.
+// These are macros because only literals can be concatenated at compile time.
 //
-// RFC 3339. Leap days only in leap years; no leap seconds, which depend on the time zone.
+// RFC 3339. Leap days exist only in leap years. There are no leap seconds: they depend on
+// the time zone.
 #define LEAP_YEAR "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
 #define DATE                                                                            \
   "([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|" \
@@ -20,7 +21,7 @@ namespace {
 // RFC 3339, appendix A.
 #define DURATION_TIME "T([0-9]+H([0-9]+M([0-9]+S)?)?|[0-9]+M([0-9]+S)?|[0-9]+S)"
 #define DURATION_DATE "([0-9]+Y([0-9]+M([0-9]+D)?)?|[0-9]+M([0-9]+D)?|[0-9]+D)"
-// RFC 1123 without -- (which begins encoded labels), and short enough in all: 61 + 6 * 30 <= 253.
+// RFC 1123 without -- (which begins encoded labels). The total is short enough: 61 + 6 * 30 <= 253.
 #define HOSTNAME "[A-Za-z0-9](-?[A-Za-z0-9]){0,30}(\\.[A-Za-z0-9](-?[A-Za-z0-9]){0,14}){0,6}"
 // RFC 5321's Dot-string, at most 64 characters, at a host name.
 #define ATEXT "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"

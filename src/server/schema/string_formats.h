@@ -1,8 +1,8 @@
-// The formats of strings that are enforced, as patterns: `format` is more than an annotation here,
-// as with OpenAI's strict schemas. A pattern allows nothing that is not of the format; the rarest
-// spellings are left out (docs/structured-output.md says which).
+// The string formats that are enforced, as patterns. `format` is more than an annotation here, as
+// with OpenAI's strict schemas. A pattern never matches a text that is not of the format. The
+// rarest spellings are left out (docs/structured-output.md says which).
 //
-// Threads: pure function. Errors: none.
+// Threads: pure functions. Errors: none.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace slipstream {
 
-// Of a format that is enforced.
+// The pattern of the format; nullopt if the format is not enforced.
 [[nodiscard]] std::optional<std::string_view> pattern_of_format(std::string_view format);
 
-// A format that JSON Schema defines and that is not enforced, which we refuse. Other words, such as
-// OpenAPI's int32, are annotations.
+// Whether JSON Schema defines the format but it is not enforced here. Such a format is refused.
+// Other words, such as OpenAPI's int32, are annotations.
 [[nodiscard]] bool is_unsupported_format(std::string_view format);
 
 }  // namespace slipstream

@@ -1,6 +1,7 @@
-// The texts that demands on a string leave, as one automaton.
+// The texts that meet the demands on a string, as one automaton.
 //
-// Threads: pure functions. Errors: kUnsupported for what is too large or takes too long.
+// Threads: pure functions.
+// Errors:  kUnsupported if it is too large or takes too long.
 #pragma once
 
 #include "base/result.h"
@@ -12,7 +13,6 @@ namespace slipstream {
 
 [[nodiscard]] Result<Automaton> automaton_of(const StringDemands& demands, WorkBudget& budget);
 
-// Whether the string meets the demands.
 [[nodiscard]] bool is_met(const StringDemands& demands, std::string_view utf8);
 
 }  // namespace slipstream

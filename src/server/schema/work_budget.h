@@ -1,8 +1,9 @@
-// WorkBudget: how much a conversion may still compute, in steps of some nanoseconds to a
-// microsecond. A schema of a few hundred bytes can ask for exponential work; counting steps ends it
-// after the same amount on every machine, which a clock would not.
+// WorkBudget: how many more steps a conversion may take. A step takes some nanoseconds to a
+// microsecond. A schema of a few hundred bytes can ask for exponential work. Counting steps stops
+// it after the same amount of work on every machine; a clock would not.
 //
-// Threads: thread-compatible. Errors: kUnsupported once it is spent, and from then on.
+// Threads: thread-compatible.
+// Errors:  kUnsupported once the budget is spent, and on every later call.
 #pragma once
 
 #include <algorithm>

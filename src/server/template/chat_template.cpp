@@ -39,18 +39,18 @@ Value strftime_now(std::chrono::sys_seconds now, jinja::Budget& budget) {
       }));
 }
 
-// A role that every template knows is its word rather than the client's: some write '<|' + role +
-// '|>', which is one token.
+// A role that every template knows counts as the template's text, not the client's: some templates
+// write '<|' + role + '|>', which is one token.
 bool is_known_role(std::string_view role) {
   constexpr std::string_view kRoles[] = {"system",    "developer", "user",
                                          "assistant", "tool",      "function"};
   return std::ranges::find(kRoles, role) != std::end(kRoles);
 }
 
-// A client's text, but for these texts in it.
+// The client's text, in which these texts count as the template's.
 MarkedText marked_but(const std::string& text, const std::vector<std::string_view>& texts) {
   MarkedText marked;
-  std::vector<std::size_t> next(texts.size(), 0);  // where each of them is found, from `at` on
+  std::vector<std::size_t> next(texts.size(), 0);  // the next occurrence of each, from `at` on
   for (std::size_t at = 0;;) {
     std::size_t begin = text.npos;
     std::size_t end = text.npos;
@@ -150,8 +150,8 @@ Result<ChatTemplate> ChatTemplate::create(std::string_view source, std::string b
   return chat;
 }
 
-// What becomes a value of the template is gone from the input: both would be many times a client's
-// text.
+// Values are moved out of the input: keeping both would take many times the size of
+// the client's text.
 Result<MarkedText> ChatTemplate::render_plainly(ChatInput input, jinja::Budget& budget) const {
   try {
     std::vector<std::pair<std::string, Value>> globals;
@@ -190,12 +190,13 @@ Result<MarkedText> ChatTemplate::render(ChatInput input) const {
   return render_plainly(std::move(*said), budget);
 }
 
-// Renders small conversations with words that no template contains, and looks for them.
+// Renders small conversations with words that no template contains, and searches the
+// prompts for them.
 void ChatTemplate::find_abilities() {
   const auto end = jinja::Budget::latest_end();
   const auto says = [this, end](Json messages, Json tools, std::string_view text) {
-    // The conversations are tiny: a template that needs more for them, or longer for all of them
-    // than another for one, is hostile.
+    // The conversations are tiny. A template that needs more than this for one of them is hostile,
+    // and so is one that takes longer for all of them than a render may take.
     jinja::Budget budget(std::size_t{1} << 18, std::size_t{16} << 20, end);
     const auto prompt = render_plainly({.messages = std::move(messages),
                                         .tools = std::move(tools),
@@ -216,6 +217,9 @@ void ChatTemplate::find_abilities() {
   };
   const Json system = {{"role", "system"}, {"content", content("probe-system")}};
   abilities_.takes_system = says({system, user}, {}, "probe-system");
+  abilities_.takes_later_system = abilities_.takes_system &&
+                                  says({user, system}, {}, "probe-system") &&
+                                  says({system, system, user}, {}, "probe-user");
 
   const Json tool = {
       {"type", "function"},
@@ -242,14 +246,14 @@ void ChatTemplate::find_abilities() {
   const auto takes = [&](const Json& arguments, std::string_view needle) {
     return says({user, call(arguments)}, tools, needle);
   };
-  // Some templates look for calls only where there is no content.
+  // Some templates look for calls only if there is no content.
   if (!takes(object, "probe_value") && !takes(text, R"("probe_value")")) {
     beside_calls = nullptr;
     abilities_.wants_no_content = true;
   }
   const bool takes_object = takes(object, "probe_value");
   const bool takes_text = takes(text, R"("probe_value")");
-  // An object that is written as Python would write it was meant to be a text.
+  // If the template writes the object in Python's notation, it expects a string.
   const bool is_python = takes(object, "'probe_value'");
   abilities_.takes_calls = takes_object || takes_text;
   abilities_.wants_no_content = abilities_.wants_no_content && abilities_.takes_calls;

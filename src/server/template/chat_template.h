@@ -1,17 +1,15 @@
-// ChatTemplate: a model's own chat template, which turns a conversation into the prompt.
+// ChatTemplate: a model's own chat template, which turns a conversation into the prompt. What a
+// template does not support is expressed in a way that it does: tools go into a system message,
+// calls and results become text, a system message goes into the first user message, parts are
+// joined or made. Small conversations, rendered at creation, show what it supports.
 //
-// Templates differ in what they know. What one does not is said in a way it does: tools are
-// described in a system message, calls and their results become text, a system message goes into
-// the first message of the user, the parts of a message are joined or made. What a template knows
-// is found out by rendering small conversations once, when it is made.
-//
-// A template comes with a model from a stranger and sees what clients send: it is rendered within
-// limits of steps, memory, depth and length (limits.h), and reaches nothing but its input. The
-// prompt knows what of it clients wrote, which never becomes a control token (decision 011).
+// A template comes with a model from a stranger and sees what clients send. It is rendered within
+// limits of steps, memory, depth and length (template_limits.h) and reaches nothing but its input.
+// The prompt knows which parts clients wrote: they never become control tokens (decision 011).
 //
 // Threads: immutable; render() may be called by several threads. It needs 1 MB of stack.
-// Errors:  kInvalidArgument with the line for a template that cannot be read, and with the
-//          template's own words for a conversation that it refuses.
+// Errors:  kInvalidArgument with the line for a template that cannot be parsed, and with the
+//          template's own message for a conversation that it refuses.
 #pragma once
 
 #include <chrono>
@@ -34,25 +32,26 @@ class Budget;
 
 struct ChatInput {
   nlohmann::ordered_json messages;        // as in OpenAI's API, with "reasoning_content"
-  nlohmann::ordered_json tools = {};      // likewise; null or empty for none
-  bool add_generation_prompt = true;      // ends where the assistant speaks
+  nlohmann::ordered_json tools = {};      // also as in OpenAI's API; null or empty for none
+  bool add_generation_prompt = true;      // the prompt ends where the assistant speaks
   nlohmann::ordered_json variables = {};  // for the template: {"enable_thinking": false}
-  std::chrono::sys_seconds now = {};      // for templates that tell the date, as UTC
-  // Messages that hold an answer just as the model wrote it: say_for() knows them.
+  std::chrono::sys_seconds now = {};      // for templates that write the date, in UTC
+  // Indices of the messages that hold an answer exactly as the model wrote it. say_for() sets them.
   std::vector<std::size_t> answers = {};
-  // Of the arguments of all calls, which a client may write as text.
+  // How many JSON values the arguments of all calls together may have, also if sent as strings.
   std::size_t n_argument_values_max = kJsonLimits.json_values_max;
 };
 
-// What a template does by itself.
+// What a template supports by itself.
 struct TemplateAbilities {
   bool takes_system = false;
+  bool takes_later_system = false;  // also behind the first message
   bool takes_tools = false;
   bool takes_calls = false;              // "tool_calls" of the assistant
   bool takes_results = false;            // messages of the role "tool"
   bool wants_parts = false;              // content as [{"type": "text", ...}]
-  bool wants_arguments_as_text = false;  // of calls: JSON as OpenAI's API has it, not an object
-  bool wants_no_content = false;         // beside calls: null, and not an empty text
+  bool wants_arguments_as_text = false;  // for calls: a string of JSON as in OpenAI's API
+  bool wants_no_content = false;         // with calls: null rather than an empty string
 
   bool operator==(const TemplateAbilities&) const = default;
 };
@@ -68,13 +67,13 @@ class ChatTemplate {
 
   [[nodiscard]] Result<MarkedText> render(ChatInput input) const;
   [[nodiscard]] const TemplateAbilities& abilities() const { return abilities_; }
-  // How the model is going to answer.
+  // The format in which the model will answer.
   [[nodiscard]] const ChatFormat& format() const { return format_; }
 
  private:
   struct Syntax;
   ChatTemplate();
-  // The input as it is, nothing said differently.
+  // Renders the input as it is, without expressing anything differently.
   [[nodiscard]] Result<MarkedText> render_plainly(ChatInput input, jinja::Budget& budget) const;
   void find_abilities();
 
@@ -83,7 +82,8 @@ class ChatTemplate {
   std::string eos_;
   ChatFormat format_;
   TemplateAbilities abilities_;
-  // What a past answer may hold as tokens: the markup of calls, where the template writes none.
+  // Markup of calls that a past answer may contain as tokens, if the template writes
+  // no calls itself.
   std::vector<std::string_view> answer_markup_;
 };
 

@@ -146,7 +146,7 @@ TEST(ChatTemplate, HostileTemplatesAreRefusedInTime) {
       "{% for c in messages %}{% for d in 'x' * 16000000 %}{{ d }}{% endfor %}{% endfor %}",
   };
   for (const std::string& source : sources) {
-    const std::clock_t start = std::clock();  // of this process: others may be busy
+    const std::clock_t start = std::clock();  // CPU time of this process: others may be busy
     EXPECT_FALSE(render(source).has_value()) << source.substr(0, 100);
     EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 2 * jinja::kRenderSecondsMax)
         << source.substr(0, 100);
@@ -184,7 +184,7 @@ TEST(ChatTemplate, HostileMessagesAreRefused) {
   EXPECT_FALSE(render("x", input).has_value());
 }
 
-// What a client sends, or a template makes, is charged for what it costs.
+// Everything that a client sends or a template makes is charged at its cost.
 TEST(ChatTemplate, WhatIsLookedForAndKeptIsCharged) {
   const auto seconds = [](const std::function<void()>& work) {
     const std::clock_t start = std::clock();
@@ -192,7 +192,7 @@ TEST(ChatTemplate, WhatIsLookedForAndKeptIsCharged) {
     return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   };
   ChatInput input;
-  // Nearly matches everywhere: 1 MB x 512 KB by comparing at each place.
+  // Every position nearly matches: comparing at each position would take 1 MB x 512 KB.
   input.messages = Json::array({{{"role", "user"}, {"content", std::string(1 << 20, 'a')}}});
   input.variables = {{"part", std::string(1 << 19, 'a') + "b"}};
   for (const std::string_view source :
@@ -201,7 +201,7 @@ TEST(ChatTemplate, WhatIsLookedForAndKeptIsCharged) {
         "{{ messages[0].content.rsplit(part) | length }}"}) {
     EXPECT_LT(seconds([&] { (void)render(source, input); }), 5) << source;
   }
-  // A key that is not there is kept in no message: 2,000 x 1 MB.
+  // The value of a missing key must not keep the whole key for its message: 2,000 x 1 MB.
   input.variables = {};
   const auto kept = render(
       "{% set ns = namespace(l=[]) %}{% for i in range(2000) %}"
@@ -209,7 +209,7 @@ TEST(ChatTemplate, WhatIsLookedForAndKeptIsCharged) {
       input);
   ASSERT_TRUE(kept.has_value()) << kept.error().message;
   EXPECT_EQ(*kept, "2000");
-  // Looked through for each name, or copied each time.
+  // The variables are searched for each name, or copied each time.
   input.messages = Json::array({{{"role", "user"}, {"content", "x"}}});
   Json::object_t variables;
   for (int i = 0; i < 1024; ++i) variables.emplace_back("v" + std::to_string(i), i);
@@ -220,10 +220,12 @@ TEST(ChatTemplate, WhatIsLookedForAndKeptIsCharged) {
   EXPECT_FALSE(render("{% for i in range(3000) %}{% set ns = namespace(v) %}{% endfor %}", input));
 }
 
-// A string that is read as JSON again is bounded as the body is: this ended the process.
+// A string that is parsed as JSON again has the same limits as the body. Without them,
+// the process ended.
 TEST(ChatTemplate, ArgumentsInAStringAreBoundedToo) {
   ChatInput input;
-  // The one is given the arguments as an object, the other as text of ours.
+  // The first template gets the arguments as an object. For the second, they become
+  // text before it is rendered.
   std::string_view source = "{{ messages | tojson }}";
   const auto calls = [&](const std::string& arguments) {
     const Json function = {{"name", "f"}, {"arguments", arguments}};
@@ -247,7 +249,7 @@ TEST(ChatTemplate, ArgumentsInAStringAreBoundedToo) {
   source = "{{ messages | tojson }}";
   EXPECT_TRUE(calls(R"({"a":)" + std::string(30, '[') + std::string(30, ']') + "}").has_value());
   EXPECT_TRUE(calls("no JSON " + std::string(1000, '[')).has_value()) << "a text like any other";
-  // In a template's own hands, too.
+  // The limits also apply if the template itself parses JSON.
   input.messages = Json::array(
       {{{"role", "user"}, {"content", std::string(2'000'000, '[') + std::string(2'000'000, ']')}}});
   EXPECT_FALSE(render("{{ messages[0].content | from_json }}", input).has_value());
@@ -294,6 +296,42 @@ TEST(ChatTemplate, ToolsAreDescribedToTemplatesWithoutTools) {
                   "[user]go[assistant]<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":1}}\n"
                   "</tool_call>[user]<tool_response>\nok\n</tool_response>[assistant]"))
       << prompt;
+}
+
+TEST(ChatTemplate, AToolMayHaveNoParameters) {
+  const auto chat = ChatTemplate::create(
+      "{% for t in tools %}{{ t.function.name }}:"
+      "{% for p in t.function.parameters.properties %}{{ p }}{% endfor %}{% endfor %}"
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}",
+      "", "");
+  ASSERT_TRUE(chat.has_value());
+  ChatInput input;
+  input.tools = Json::parse(R"([{"type": "function", "function": {"name": "f"}}])");
+  input.messages = Json::parse(R"([{"role": "user", "content": "go"}])");
+  EXPECT_EQ(text_of(chat->render(input)).value_or("refused"), "f:[user]go");
+}
+
+TEST(ChatTemplate, LaterSystemMessagesJoinTheOneBeforeWhereTemplatesRefuseThem) {
+  const auto chat = ChatTemplate::create(
+      "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"
+      "{{ raise_exception('system comes first') }}{% endif %}"
+      "[{{ m.role }}]{{ m.content }}{% endfor %}",
+      "", "");
+  ASSERT_TRUE(chat.has_value());
+  EXPECT_TRUE(chat->abilities().takes_system);
+  EXPECT_FALSE(chat->abilities().takes_later_system);
+  const auto said = [&](const char* messages) {
+    ChatInput input;
+    input.messages = Json::parse(messages);
+    return text_of(chat->render(input)).value_or("refused");
+  };
+  EXPECT_EQ(said(R"([{"role": "system", "content": "a"}, {"role": "developer", "content": "b"},
+                     {"role": "user", "content": "c"}])"),
+            "[system]a\n\nb[user]c");
+  EXPECT_EQ(said(R"([{"role": "user", "content": "c"}, {"role": "system", "content": "a"},
+                     {"role": "assistant", "content": "d"}, {"role": "system", "content": "b"},
+                     {"role": "user", "content": "e"}])"),
+            "[user]c\n\na[assistant]d[user]b\n\ne");
 }
 
 TEST(ChatTemplate, ManyToolResultsTakeLinearTime) {

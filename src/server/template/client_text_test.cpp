@@ -1,6 +1,6 @@
-// What clients write stays text: marks follow it through every way in which a template can handle
-// it, and with every public template (tests/README.md) no control token comes of it, while harmless
-// conversations become the very tokens that libllama makes of the whole prompt.
+// What clients write stays text. The marks follow it through every way in which a template can
+// handle it. With every public template (tests/README.md), it never becomes a control token, and
+// harmless conversations become exactly the tokens that libllama makes of the whole prompt.
 #include <ggml-cpp.h>
 #include <gtest/gtest.h>
 #include <llama-cpp.h>
@@ -21,7 +21,7 @@
 namespace slipstream {
 namespace {
 
-// "a<b>": b is the client's.
+// Shows the client's text in brackets: in "a<b>", b is the client's.
 std::string shown(const MarkedText& text) {
   std::string all;
   text.for_each_run([&](std::string_view run, Origin origin) {
@@ -90,14 +90,14 @@ TEST(ClientText, MarksFollowWhatIsParsedAndSentBesideMessages) {
   EXPECT_EQ(shown("{{ effort }}{{ on }}{{ bos_token }}", "hi",
                   {{"effort", "high"}, {"on", true}, {"bos_token", "x"}}),
             "<high>TrueBOS");
-  // A role that no template knows is the client's word.
+  // A role that no template knows counts as the client's text.
   const auto chat = ChatTemplate::create("[{{ messages[0].role }}]", "", "");
   EXPECT_EQ(
       shown(*chat->render({.messages = Json::parse(R"([{"role": "im_end", "content": ""}])")})),
       "[<im_end>]");
 }
 
-// LFM2's template has no calls: clients give an answer's markup back as its content.
+// LFM2's template does not write calls: clients send the markup of an answer back as its content.
 TEST(ClientText, AnswersHoldTheMarkupThatTheTemplateDoesNotWrite) {
   const std::string turns = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}";
   const Json messages = Json::parse(R"([
@@ -126,10 +126,9 @@ TEST(ClientText, TakesLinearTime) {
   EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 5);
 }
 
-// Vocabularies with the control tokens of a template.
-// -----------------------------------------------
+// Vocabularies with the control tokens of a template. -------------------------------------------
 
-// All that looks like one in the template's source, and the usual ones.
+// Everything that looks like a control token in the template's source, and the usual ones.
 std::set<std::string> control_names(const std::string& source) {
   static const std::regex kName(
       R"(<\|[^|<>\s'"{}]+\|>|<｜[^<>\s'"{}]+｜>|</?(?:s|think|start_of_turn|end_of_turn)>|\[/?[A-Z_]+\])");
@@ -144,10 +143,10 @@ std::set<std::string> control_names(const std::string& source) {
 struct MadeVocabulary {
   llama_model_ptr model;
   Vocabulary vocabulary;
-  std::set<std::string> own_control;  // of the base
+  std::set<std::string> own_control;  // control tokens of the base vocabulary
 };
 
-// A base's tokens, with these names among them as control tokens.
+// The tokens of a base vocabulary, with these names added as control tokens.
 std::optional<MadeVocabulary> with_control(const std::filesystem::path& base,
                                            const std::set<std::string>& names) {
   const gguf_context_ptr source(
@@ -211,7 +210,7 @@ std::vector<std::filesystem::path> base_vocabularies() {
   return all;
 }
 
-// A conversation in which every text that a client may send is made of one of these.
+// A conversation in which every text that a client may send is made of one of these two.
 ChatInput conversation(const std::string& text, const std::string& answer, bool has_tools) {
   Json user = {{"role", "user"}, {"content", "u" + text}, {"name", text}};
   if (!has_tools) {
@@ -243,10 +242,10 @@ ChatInput conversation(const std::string& text, const std::string& answer, bool 
           .tools = Json::array({{{"type", "function"}, {"function", function}}})};
 }
 
-// No text of a template has it, and none of the vocabularies has it within a token of more.
+// No template contains this character, and in no vocabulary is it part of a longer token.
 constexpr std::string_view kCanary = "\xe2\x81\x82";
 
-// A canary before each name, so that what a token follows tells whose it is.
+// Each name follows a canary, so that the text before a token tells whether a client wrote it.
 std::string hostile(const std::set<std::string>& names,
                     const std::vector<std::string_view>& but = {}) {
   std::string text(kCanary);

@@ -12,7 +12,8 @@
 namespace slipstream {
 namespace {
 
-// Taken out of a message: the texts of its parts, one per line; a text as it is; nothing for null.
+// Moves the content out of a message: a string as it is, the texts of its parts joined by line
+// feeds, or "" for null.
 Result<std::string> take_content(Json& message) {
   const auto found = message.find("content");
   Json content = found == message.end() ? Json() : std::move(*found);
@@ -36,11 +37,11 @@ Result<std::string> take_content(Json& message) {
   return text;
 }
 
-// Mistral's templates refuse ids of any other form than nine letters and digits.
+// Mistral's templates accept only ids of nine letters and digits.
 std::string nine_letters(std::string_view id) {
   constexpr std::string_view kLetters =
       "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: the same id has the same letters
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: the same id always gives the same letters
   for (const char byte : id) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
   std::string letters;
   for (int i = 0; i < 9; ++i) {
@@ -74,6 +75,15 @@ std::string described(const Json& tools) {
   return text + std::string(kToolsInstruction).substr(1);
 }
 
+// OpenAI's API lets a tool have no parameters. Templates read them without asking.
+void add_parameters(Json& tools) {
+  for (Json& tool : tools) {
+    if (!tool.is_object() || !tool.contains("function") || !tool["function"].is_object()) continue;
+    Json& parameters = tool["function"]["parameters"];
+    if (parameters.is_null()) parameters = {{"type", "object"}, {"properties", Json::object()}};
+  }
+}
+
 class Speaker {
  public:
   Speaker(ChatInput input, const TemplateAbilities& abilities, const ChatFormat& format)
@@ -86,12 +96,14 @@ class Speaker {
       return fail(Code::kInvalidArgument, "a conversation needs at least one message");
     }
     const bool has_tools = input_.tools.is_array() && !input_.tools.empty();
+    if (has_tools) add_parameters(input_.tools);
     const bool describes_tools = has_tools && !abilities_.takes_tools;
     if (describes_tools) pending_system_ = described(input_.tools);
     for (Json& message : input_.messages) {
       if (auto said = say(std::move(message)); !said) return std::unexpected(said.error());
     }
     flush_results();
+    flush_held();
     flush_system();
     ChatInput result = std::move(input_);
     if (describes_tools) result.tools = Json();
@@ -116,6 +128,7 @@ class Speaker {
                       true);
     }
     if (role == "user") return say_user(*std::move(content), std::move(said), false);
+    flush_held();
     flush_system();
     if (role == "tool") {
       const bool has_id = said.contains("tool_call_id");
@@ -134,16 +147,38 @@ class Speaker {
     return {};
   }
 
-  // A system message, with the description of tools if there is one to come.
+  // Adds a system message, with the description of the tools if it is still pending.
   Result<void> say_system(std::string text, const std::string& role, Json said) {
     if (!pending_system_.empty()) text += "\n\n" + std::exchange(pending_system_, {});
     if (!abilities_.takes_system) {
       pending_system_ = std::move(text);
       return {};
     }
+    if (!messages_.empty() && !abilities_.takes_later_system) {
+      join_neighbour(std::move(text));
+      return {};
+    }
     if (role == "developer") said["role"] = "system";
     push(std::move(said), std::move(text));
     return {};
+  }
+
+  // Where a template takes a system message only as the first one: coding agents send more of them.
+  // It joins the message before it or, behind an answer, what the user says next.
+  void join_neighbour(std::string text) {
+    flush_results();
+    Json& last = messages_.back();
+    if (last["role"] != "user" && last["role"] != "system") {
+      held_ += held_.empty() ? text : "\n\n" + text;
+      return;
+    }
+    Json& content = abilities_.wants_parts ? last["content"][0]["text"] : last["content"];
+    content.get_ref<std::string&>() += "\n\n" + text;
+  }
+
+  // No user spoke after all.
+  void flush_held() {
+    if (!held_.empty()) push({{"role", "user"}}, std::exchange(held_, {}));
   }
 
   void flush_system() {
@@ -152,7 +187,8 @@ class Speaker {
     push({{"role", abilities_.takes_system ? "system" : "user"}}, std::move(text));
   }
 
-  // Results that are said as the user's words are one message: many templates insist on turns.
+  // Results that are told as the user's words become one message, because many templates
+  // require alternating turns.
   Result<void> say_user(std::string text, Json said, bool is_result) {
     if (abilities_.takes_system) {
       flush_system();
@@ -165,6 +201,7 @@ class Speaker {
       return {};
     }
     if (!results_.empty()) text = std::exchange(results_, {}) + '\n' + text;
+    if (!held_.empty()) text = std::exchange(held_, {}) + "\n\n" + text;
     push(std::move(said), std::move(text));
     return {};
   }
@@ -205,7 +242,7 @@ class Speaker {
     return {};
   }
 
-  // Text that is no object stays text.
+  // Text that is not a JSON object stays text.
   Result<void> read_arguments(Json& arguments) {
     const std::string& text = arguments.get_ref<const std::string&>();
     Result<Json> parsed = text.empty() ? Json::object() : parse_bounded(text, argument_limits_);
@@ -221,7 +258,7 @@ class Speaker {
     return {};
   }
 
-  // Templates do not agree on what reasoning is called.
+  // Templates use different names for the reasoning.
   static void alias_reasoning(Json& said) {
     const auto reasoning = said.find("reasoning_content");
     if (reasoning == said.end() || !reasoning->is_string()) return;
@@ -237,7 +274,7 @@ class Speaker {
     }
   }
 
-  // Once for all of them: many small ones would otherwise be copied again for each.
+  // All results are flushed at once: otherwise many small ones would be copied again for each.
   void flush_results() {
     if (results_.empty()) return;
     std::string text = std::exchange(results_, {});
@@ -261,12 +298,13 @@ class Speaker {
   const TemplateAbilities& abilities_;
   const bool wants_nine_;
   JsonLimits argument_limits_{.json_values_max =
-                                  input_.n_argument_values_max};  // what is left of it
+                                  input_.n_argument_values_max};  // what remains of the limit
   Json messages_ = Json::array();
-  std::vector<std::size_t> answers_;          // among them: as the model wrote them
-  std::map<std::string, std::string> names_;  // of tools, by the ids of their calls
+  std::vector<std::size_t> answers_;          // indices in messages_: as the model wrote them
+  std::map<std::string, std::string> names_;  // names of tools by the ids of their calls
+  std::string held_;  // later system messages, to be said with the user's next words
   std::string pending_system_;
-  std::string results_;  // of tools, to be said as the user's words; empty: none
+  std::string results_;  // results of tools, to be told as the user's words
 };
 
 }  // namespace

@@ -1,9 +1,8 @@
-// say_for(): a conversation as a template with these abilities can say it.
+// say_for(): rewrites a conversation so that a template with these abilities can render it.
 //
 // Threads: immutable.
-// Errors:  kInvalidArgument for messages that are not as OpenAI's API has them, or that hold
-// something
-//          other than text.
+// Errors:  kInvalidArgument for messages that are not in the form of OpenAI's API, or that contain
+//          something other than text.
 #pragma once
 
 #include "base/result.h"

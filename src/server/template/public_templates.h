@@ -1,4 +1,4 @@
-// For tests: the chat templates of public models, where they are at hand (tests/README.md).
+// For tests: the chat templates of public models, if they are available (tests/README.md).
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct PublicTemplate {
   std::string source;
 };
 
-// In the order of their names; none where they are not at hand.
+// Sorted by name; empty if they are not available.
 inline std::vector<PublicTemplate> public_templates() {
   const char* data = std::getenv("SLIPSTREAM_TEST_DATA");
   const auto folder = std::filesystem::path(data != nullptr ? data : TEST_DATA) / "templates";

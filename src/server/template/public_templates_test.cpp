@@ -1,5 +1,5 @@
-// The chat templates of public models, where they are at hand (tests/README.md): each must belong
-// to the family that this table says, and render every kind of conversation but those named here.
+// The chat templates of public models, if they are available (tests/README.md). Each must belong to
+// the family in this table and render every kind of conversation except those named here.
 #include "server/template/public_templates.h"
 
 #include <gtest/gtest.h>
@@ -91,10 +91,10 @@ const std::map<std::string, ChatFormat>& expected_formats() {
   return kFormats;
 }
 
-// Conversations that a template refuses or leaves out by its own will, not for want of ours.
+// Conversations that a template itself refuses or leaves out, which is not a defect here.
 bool is_left_out(const std::string& model, const std::string& kind) {
   static const std::multimap<std::string, std::string> kLeftOut = {
-      // It needs the variables "functions" and "datetime".
+      // This template needs the variables "functions" and "datetime".
       {"fireworks-ai-llama-3-firefunction-v2", "plain"},
       {"fireworks-ai-llama-3-firefunction-v2", "system"},
       {"fireworks-ai-llama-3-firefunction-v2", "tools"},
@@ -113,7 +113,7 @@ struct Kind {
   const char* name;
   const char* messages;
   bool has_tools;
-  std::vector<std::string> needles;  // what the prompt must contain
+  std::vector<std::string> needles;  // texts that the prompt must contain
 };
 
 const std::vector<Kind> kKinds = {

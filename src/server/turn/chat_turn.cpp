@@ -75,6 +75,17 @@ ApiResult<void> check_chat(const ServedModel& model, const Json& body,
   return check_values(model, n);
 }
 
+ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request) {
+  const ApiResult<MarkedText> prompt = render(model, request);
+  if (!prompt) return std::unexpected(prompt.error());
+  const ApiResult<std::vector<Token>> tokens = tokens_of(model, *prompt);
+  if (!tokens) return std::unexpected(tokens.error());
+  // Where there are more than the context has, not all of them were counted.
+  const auto room = tokens_to_generate("messages", tokens->size(), {}, model.engine->n_context());
+  if (!room) return std::unexpected(room.error());
+  return tokens->size();
+}
+
 ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model, HttpExchange& exchange,
                                             ChatRequest request, const Client& client) {
   const ApiResult<MarkedText> rendered = render(model, request);

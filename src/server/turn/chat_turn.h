@@ -28,6 +28,9 @@ namespace slipstream {
 // body.
 [[nodiscard]] ApiResult<void> check_values(const ServedModel& model, std::size_t n_values);
 
+// How many tokens the prompt of a conversation has. REQUIRES: check_chat().
+[[nodiscard]] ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request);
+
 // REQUIRES: check_chat().
 [[nodiscard]] ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model,
                                                           HttpExchange& exchange,

@@ -30,7 +30,8 @@ ApiResult<void> check_length(const Vocabulary& vocabulary, const std::string& pa
                              "requested {} tokens or more: the prompt has {} bytes.",
                              n_context, n_min, text.size()),
       .param = param,
-      .code = "context_length_exceeded"});
+      .code = "context_length_exceeded",
+      .lengths = ApiError::Lengths{n_min, static_cast<std::size_t>(n_context)}});
 }
 
 ApiResult<int> tokens_to_generate(const std::string& param, std::size_t n_prompt,

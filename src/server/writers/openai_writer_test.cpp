@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <regex>
 #include <string>
 
 #include "server/writers/chat_writer.h"
 #include "server/writers/completion_writer.h"
+#include "server/writers/turn_steps_test_support.h"
 
 namespace slipstream {
 namespace {
@@ -19,18 +19,7 @@ const ServedModel& model() {
   return model;
 }
 
-// Without what differs from answer to answer.
-std::string plain(const std::string& text) {
-  const std::string ids = std::regex_replace(text, std::regex("-[0-9a-f]{32}"), "-ID");
-  return std::regex_replace(ids, std::regex("\"created\":[0-9]+"), "\"created\":0");
-}
-
-TurnStep step(ChatDeltas deltas) { return {.choice = 0, .deltas = std::move(deltas)}; }
-TurnStep last_step(TurnEnd::Reason reason, bool said_nothing = false) {
-  return {.choice = 0, .end = TurnEnd{.reason = reason, .said_nothing = said_nothing}};
-}
-
-ChatDeltas a_call() {
+ChatDeltas one_call() {
   return {{.kind = Kind::kCallBegin, .text = "f", .call_idx = 0},
           {.kind = Kind::kCallArguments, .text = "{}", .call_idx = 0},
           {.kind = Kind::kCallEnd, .call_idx = 0}};
@@ -44,26 +33,28 @@ std::string chat_chunk(const std::string& delta, const std::string& rest) {
 
 TEST(ChatWriter, AStreamHasAnEventForEachDelta) {
   ChatWriter writer(model(), {});
-  EXPECT_EQ(plain(writer.begin()), chat_chunk(R"({"role":"assistant","content":""})", "null"));
-  EXPECT_EQ(plain(writer.write(step({{.kind = Kind::kReasoning, .text = "Hm"},
-                                     {.kind = Kind::kContent, .text = "a"}}))),
+  EXPECT_EQ(without_ids(writer.begin()),
+            chat_chunk(R"({"role":"assistant","content":""})", "null"));
+  EXPECT_EQ(without_ids(writer.write(step_of({{.kind = Kind::kReasoning, .text = "Hm"},
+                                              {.kind = Kind::kContent, .text = "a"}}))),
             chat_chunk(R"({"reasoning_content":"Hm"})", "null") +
                 chat_chunk(R"({"content":"a"})", "null"));
   EXPECT_EQ(
-      plain(writer.write(step(a_call()))),
+      without_ids(writer.write(step_of(one_call()))),
       chat_chunk(R"({"tool_calls":[{"index":0,"id":"call-ID","type":"function",)"
                  R"("function":{"name":"f","arguments":""}}]})",
                  "null") +
           chat_chunk(R"({"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]})", "null"));
-  EXPECT_EQ(writer.write(step({})), "");
-  EXPECT_EQ(plain(writer.write(last_step(TurnEnd::Reason::kToolCalls))),
+  EXPECT_EQ(writer.write(step_of({})), "");
+  EXPECT_EQ(without_ids(writer.write(last_step({.reason = TurnEnd::Reason::kToolCalls}))),
             chat_chunk("{}", "\"tool_calls\""));
   EXPECT_EQ(writer.end({}), "data: [DONE]\n\n");
 }
 
 TEST(ChatWriter, SaysWhereTheModelSaidNothing) {
   ChatWriter writer(model(), {});
-  EXPECT_EQ(plain(writer.write(last_step(TurnEnd::Reason::kStop, true))),
+  EXPECT_EQ(without_ids(
+                writer.write(last_step({.reason = TurnEnd::Reason::kStop, .said_nothing = true}))),
             chat_chunk("{}", "\"stop\",\"notice\":\"The model ended its answer without a word\""));
 }
 
@@ -75,11 +66,11 @@ TEST(ChatWriter, AFailureIsAnEvent) {
 
 TEST(ChatWriter, AWholeAnswerIsWhatWasCollected) {
   ChatWriter writer(model(), {});
-  writer.collect(step({{.kind = Kind::kContent, .text = "a"}}));
-  writer.collect(step({{.kind = Kind::kContent, .text = "b"}}));
-  writer.collect(step(a_call()));
-  writer.collect(last_step(TurnEnd::Reason::kToolCalls));
-  EXPECT_EQ(plain(writer.whole({.n_prompt = 5, .n_cached = 3, .n_generated = 2})),
+  writer.collect(step_of({{.kind = Kind::kContent, .text = "a"}}));
+  writer.collect(step_of({{.kind = Kind::kContent, .text = "b"}}));
+  writer.collect(step_of(one_call()));
+  writer.collect(last_step({.reason = TurnEnd::Reason::kToolCalls}));
+  EXPECT_EQ(without_ids(writer.whole({.n_prompt = 5, .n_cached = 3, .n_generated = 2})),
             R"({"id":"chatcmpl-ID","object":"chat.completion","created":0,"model":"m","choices":[)"
             R"({"index":0,"message":{"role":"assistant","content":"ab","refusal":null,)"
             R"("tool_calls":[{"id":"call-ID","type":"function","function":)"
@@ -96,14 +87,14 @@ TEST(CompletionWriter, StreamsTextAndItsUsage) {
       "data: {\"id\":\"cmpl-ID\",\"object\":\"text_completion\",\"created\":0,\"model\":\"m\","
       "\"choices\":[";
   EXPECT_EQ(writer.begin(), "");
-  EXPECT_EQ(plain(writer.write(step({{.kind = Kind::kContent, .text = "a"}}))),
+  EXPECT_EQ(without_ids(writer.write(step_of({{.kind = Kind::kContent, .text = "a"}}))),
             head + R"({"index":0,"text":"a","logprobs":null,"finish_reason":null}]})"
                    "\n\n");
-  EXPECT_EQ(writer.write(step({})), "");
-  EXPECT_EQ(plain(writer.write(last_step(TurnEnd::Reason::kLength))),
+  EXPECT_EQ(writer.write(step_of({})), "");
+  EXPECT_EQ(without_ids(writer.write(last_step({.reason = TurnEnd::Reason::kLength}))),
             head + R"({"index":0,"text":"","logprobs":null,"finish_reason":"length"}]})"
                    "\n\n");
-  EXPECT_EQ(plain(writer.end({.n_prompt = 2, .n_generated = 1})),
+  EXPECT_EQ(without_ids(writer.end({.n_prompt = 2, .n_generated = 1})),
             head + R"(],"usage":{"prompt_tokens":2,"completion_tokens":1,"total_tokens":3,)"
                    R"("prompt_tokens_details":{"cached_tokens":0}}})"
                    "\n\ndata: [DONE]\n\n");

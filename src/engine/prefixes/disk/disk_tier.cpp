@@ -1,6 +1,7 @@
 #include "engine/prefixes/disk/disk_tier.h"
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -57,7 +58,7 @@ Result<void> DiskTier::scan() {
     const EntryId superfluous = is_corrupt ? file.id : index_.insert(std::move(entry));
     if (superfluous != 0) remove(superfluous);
   }
-  // The budget may have been larger the last time.
+  // The budget may have been larger in the last run.
   if (Result<void> shrunk = make_room(0, 0); !shrunk) return shrunk;
   const DiskTierStats now = stats();
   log::info("disk_tier.open", {{"directory", directory_.path()},
@@ -68,7 +69,7 @@ Result<void> DiskTier::scan() {
 }
 
 PrefixEntry DiskTier::scan_file(const PrefixDirectory::File& file, bool& is_corrupt) const {
-  // One that cannot be read now, or is of another version or fingerprint, keeps its place.
+  // A file that cannot be read now, or is of another version or fingerprint, keeps its entry.
   PrefixEntry entry = {.id = file.id, .file_bytes = file.file_bytes};
   Result<UniqueFd> fd = directory_.open_file(file.id);
   if (!fd) return entry;
@@ -106,7 +107,7 @@ Result<std::vector<std::byte>> DiskTier::read(EntryId id) {
   const MutexLock lock(mutex_);
   ++stats_.n_hits;
   index_.use(id);
-  used_at_.erase(id);  // earlier than now
+  used_at_.erase(id);  // that use was earlier
   return state;
 }
 
@@ -119,7 +120,7 @@ Result<std::vector<std::byte>> DiskTier::read_file(EntryId id) const {
     const MutexLock lock(mutex_);
     const PrefixEntry* entry = index_.entry(id);
     if (entry == nullptr) return fail(Code::kNotFound, "the prefix was deleted");
-    // A wrong state would be a wrong answer, or another client's words: trust no file name.
+    // Do not trust file names: a wrong state gives a wrong answer, or leaks another client's text.
     if (file->head().fingerprint != fingerprint_ || file->head().salt != entry->salt ||
         file->head().tokens != entry->tokens || file->head().state_bytes != entry->state_bytes) {
       return fail(Code::kCorrupt, "the file holds another prefix than when it was opened first");
@@ -138,11 +139,11 @@ Result<std::vector<std::byte>> DiskTier::read_file(EntryId id) const {
 }
 
 void DiskTier::forget(EntryId id, const Error& why) {
-  // Only what the file itself cannot give: no descriptor or no memory now is no fault of the file.
+  // Only for errors of the file itself; a lack of descriptors or memory is not its fault.
   if (why.code != Code::kCorrupt && why.code != Code::kIo && why.code != Code::kNotFound) return;
   {
     const MutexLock lock(mutex_);
-    if (index_.entry(id) == nullptr) return;  // another reader was faster
+    if (index_.entry(id) == nullptr) return;  // another reader has removed it
     index_.erase(id);
     if (why.code == Code::kCorrupt) ++stats_.n_corrupt;
   }
@@ -221,10 +222,14 @@ void DiskTier::flush() {
 // --- the writing thread
 
 void DiskTier::run(const std::stop_token& stop) {
-  // pop() still gives what is queued after a stop was asked for; that is dropped.
+  // After a stop request, pop() still returns what is queued; that is dropped.
   for (auto job = queue_.pop(stop); job && !stop.stop_requested(); job = queue_.pop(stop)) {
-    store(*job);
-    job.reset();  // the memory is free before more is taken
+    try {
+      store(*job);
+    } catch (const std::exception& error) {  // such as bad_alloc: it costs this prefix
+      report(fail(Code::kOutOfMemory, error.what()));
+    }
+    job.reset();  // frees its memory before the next is taken
     remember_uses();
     const MutexLock lock(mutex_);
     pending_bytes_ -= pending_.front().state_bytes;
@@ -275,8 +280,8 @@ Result<std::uint64_t> DiskTier::write_file(EntryId id, const Job& job) {
   return file_bytes;
 }
 
-// Deletes what was used longest ago until a file of n_written bytes may grow by n_more. Block by
-// block, because nobody knows beforehand how well a state compresses.
+// Deletes the least recently used files until a file of n_written bytes may grow by n_more. Called
+// for each block, because the compressed size of a state is not known beforehand.
 Result<void> DiskTier::make_room(std::uint64_t n_written, std::uint64_t n_more) {
   const Result<std::uint64_t> spare_bytes = directory_.spare_bytes(limits_.disk_reserve_bytes_max);
   if (!spare_bytes) return std::unexpected(spare_bytes.error());
@@ -304,7 +309,7 @@ Result<void> DiskTier::make_room(std::uint64_t n_written, std::uint64_t n_more) 
   return {};
 }
 
-// The log gets a line when writing begins to fail and one when it works again.
+// Logs one line when writing starts to fail and one when it works again.
 void DiskTier::report(const Result<std::uint64_t>& written) {
   bool was_failing = false;
   {

@@ -1,13 +1,13 @@
-// DiskTier: prefixes of the KV cache that nobody uses just now, as files that survive a restart.
-// What leaves memory, the first tier, is written here and read back when it is asked for again.
+// DiskTier: keeps idle prefixes of the KV cache as files that survive a restart. Prefixes from
+// memory, the first tier, are written here and read back when a request needs them again.
 //
-// The files together never take more than bytes_max, nor the disk's reserve (Limits): those used
-// longest ago go first. What is damaged is deleted when met. A disk that is full, fails or is gone
-// costs the prefixes that were to be written, and one line in the log; the tier goes on.
+// The files together never exceed bytes_max and leave the disk's reserve free (DiskLimits); the
+// least recently used are deleted first. A damaged file is deleted when it is read. A disk that is
+// full, fails or is gone costs only the prefixes to be written; the log gets one line.
 //
 // Threads: thread-safe. find(), wants() and write() never wait for the disk: a thread writes.
-// Errors:  open: kOverloaded when another process has the directory, others as of files.
-//          read: a miss is kNotFound (deleted meanwhile) or kCorrupt; there is nothing to repair.
+// Errors:  open: kOverloaded if another process has the directory; others as of file operations.
+//          read: kNotFound (deleted meanwhile) or kCorrupt; both are misses, nothing to repair.
 #pragma once
 
 #include <chrono>
@@ -34,42 +34,42 @@
 namespace slipstream {
 
 struct DiskTierStats {
-  std::uint64_t n_files = 0;  // now, with those of other fingerprints
+  std::uint64_t n_files = 0;  // now, including those of other fingerprints
   std::uint64_t bytes = 0;    // now, of these files
   // Since the start:
   std::uint64_t n_writes = 0;
   std::uint64_t n_write_failures = 0;
   std::uint64_t n_reads = 0;
-  std::uint64_t n_hits = 0;  // reads that gave a state
+  std::uint64_t n_hits = 0;  // reads that returned a state
   std::uint64_t n_corrupt = 0;
   std::uint64_t n_evicted = 0;
 };
 
 class DiskTier {
  public:
-  // Reads the heads of all files. Those of another fingerprint or version are never found, but are
-  // files of ours: they count, and are deleted when it is their turn.
+  // Reads the heads of all files. Files of another fingerprint or version are never found, but they
+  // count towards the limits and are deleted when they are the least recently used.
   [[nodiscard]] static Result<std::unique_ptr<DiskTier>> open(
       const std::string& directory, std::uint64_t bytes_max, const Fingerprint& fingerprint,
       const DiskLimits& limits = kDiskLimits);
-  // Finishes the file that is being written; what waits is dropped. flush() first to keep it.
+  // Finishes the file being written and drops what waits. Call flush() first to keep it.
   ~DiskTier();
   DiskTier(const DiskTier&) = delete;
   DiskTier& operator=(const DiskTier&) = delete;
 
-  // The stored prefix that shares most tokens with these; not a use yet.
+  // The stored prefix that shares most tokens with these. Does not count as a use.
   [[nodiscard]] DiskMatch find(std::uint64_t salt, std::span<const Token> tokens) const;
-  // The state of a match, whole: valid for its n_stored tokens. Takes as long as the disk does.
+  // The whole state of a match, valid for its n_stored tokens. Blocks while the disk reads.
   [[nodiscard]] Result<std::vector<std::byte>> read(EntryId id);
 
-  // Whether write() would take it now: ask before making a large state. Not if it or a longer one
-  // is stored (which then counts as used now) or waits already, if too much waits, or if it is
-  // larger than can be.
+  // Whether write() would accept it now; ask before creating a large state. False if this prefix or
+  // a longer one is stored (which then counts as used now) or waits already, if too much waits, or
+  // if it is too large.
   [[nodiscard]] bool wants(std::uint64_t salt, std::span<const Token> tokens,
                            std::uint64_t state_bytes);
-  // False, and dropped, where wants() is.
+  // Drops the prefix and returns false where wants() would.
   bool write(std::uint64_t salt, std::vector<Token> tokens, std::vector<std::byte> state);
-  // Waits until everything that write() took is on disk or given up.
+  // Waits until everything that write() accepted is on disk or has failed.
   void flush();
 
   [[nodiscard]] DiskTierStats stats() const;
@@ -116,15 +116,15 @@ class DiskTier {
   PrefixIndex index_ SLIP_GUARDED_BY(mutex_);
   std::deque<Pending> pending_ SLIP_GUARDED_BY(mutex_);
   std::uint64_t pending_bytes_ SLIP_GUARDED_BY(mutex_) = 0;
-  // Used without being read: the writing thread tells the disk when it is there next.
+  // Uses without a read. The writing thread stores them with the files when it next runs.
   std::map<EntryId, std::chrono::system_clock::time_point> used_at_ SLIP_GUARDED_BY(mutex_);
   DiskTierStats stats_ SLIP_GUARDED_BY(mutex_);
   bool is_failing_ SLIP_GUARDED_BY(mutex_) = false;
   std::condition_variable_any nothing_pending_;
 
-  EntryId next_id_ = 1;  // of the writing thread
+  EntryId next_id_ = 1;  // used by scan(), then by the writing thread only
   BoundedQueue<Job> queue_;
-  std::jthread writer_;  // last: it uses all of the above
+  std::jthread writer_;  // last: it uses all members above
 };
 
 }  // namespace slipstream

@@ -29,13 +29,13 @@ class DiskTiers : public testing::Test {
 
   void open(std::uint64_t bytes_max = kMany, const DiskLimits& limits = kDiskLimits,
             const Fingerprint& fingerprint = kFingerprint) {
-    tier_.reset();  // or it would still have the directory
+    tier_.reset();  // releases the lock on the directory
     Result<std::unique_ptr<DiskTier>> tier = DiskTier::open(path(), bytes_max, fingerprint, limits);
     SLIP_CHECK(tier.has_value(), tier.error().message);
     tier_ = std::move(*tier);
   }
 
-  // Writes and waits for it.
+  // Writes and waits until it is done.
   bool write(std::uint64_t number, std::size_t n_bytes = kStateBytes, std::uint64_t salt = 0) {
     const bool taken = tier_->write(salt, sample_tokens(number), sample_state(number, n_bytes));
     tier_->flush();
@@ -47,7 +47,7 @@ class DiskTiers : public testing::Test {
     return tier_->find(salt, tokens).n_common == static_cast<int>(tokens.size());
   }
 
-  // Whether it is there and whole.
+  // Whether the prefix is stored and its state is correct.
   bool read(std::uint64_t number, std::size_t n_bytes = kStateBytes, std::uint64_t salt = 0) {
     const DiskMatch match = tier_->find(salt, sample_tokens(number));
     if (match.id == 0) return false;
@@ -173,7 +173,7 @@ TEST_F(DiskTiers, NeedADirectory) {
 
 // --- budget
 
-// Bytes of n files of kStateBytes.
+// The size of n files of kStateBytes each.
 std::uint64_t budget_of(std::uint64_t n_files) { return n_files * (kStateBytes + 400); }
 
 TEST_F(DiskTiers, DeleteWhatWasUsedLongestAgoAlsoAfterARestart) {
@@ -217,8 +217,7 @@ TEST_F(DiskTiers, KeepNoMoreFilesThanTheLimit) {
 
 // --- the queue
 
-// These two need a writer that is busy meanwhile. One that was faster shows nothing: they try
-// again.
+// These two tests need the writer to be busy meanwhile. If it was too fast, they try again.
 constexpr std::size_t kLarge = 20'000'000;
 
 TEST_F(DiskTiers, TakeNoMoreThanTheQueueHolds) {
@@ -272,7 +271,7 @@ TEST_F(DiskTiers, DeleteADamagedFileWhenItIsMet) {
   open();
   EXPECT_TRUE(write(1));
   std::vector<char> bytes = file_bytes(only_file());
-  bytes[bytes.size() / 2] ^= 1;  // within the state, which is not looked at before it is read
+  bytes[bytes.size() / 2] ^= 1;  // within the state, which is not checked before it is read
   write_file_bytes(only_file(), bytes);
   open();
   EXPECT_EQ(tier_->stats().n_corrupt, 0U);

@@ -1,5 +1,5 @@
-// What tests of the disk tier share: a directory of their own, and prefixes whose states follow
-// from their numbers, so that another process can tell whether what it reads is right.
+// Support for tests of the disk tier: a temporary directory, and prefixes whose states are computed
+// from their numbers, so that another process can check what it reads.
 //
 // Threads: thread-compatible. Errors: a failed check.
 #pragma once
@@ -45,7 +45,7 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-// No two numbers give prefixes that begin alike.
+// Different numbers give prefixes that differ from the first token on.
 inline std::vector<Token> sample_tokens(std::uint64_t number) {
   std::vector<Token> tokens(5 + number % 50);
   for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -22,7 +22,7 @@ constexpr std::string_view kEnd = ".kv";
 constexpr std::string_view kTemporaryEnd = ".kv.partial";
 constexpr const char* kLockName = "prefix.lock";
 constexpr std::size_t kIdDigits = 16;
-constexpr std::uint64_t kReservePart = 20;  // of the disk: 5 %
+constexpr std::uint64_t kReservePart = 20;  // 1/20 of the disk: 5 %
 
 std::string name_of(EntryId id, std::string_view end) {
   return format_text("{}{:016x}{}", kStart, id, end);
@@ -36,8 +36,8 @@ std::optional<EntryId> id_of(std::string_view name, std::string_view end) {
   const std::string_view digits = name.substr(kStart.size(), kIdDigits);
   EntryId id = 0;
   const auto parsed = std::from_chars(digits.begin(), digits.end(), id, 16);
-  // Written back, so that other spellings of the same number are not ours. Half of all numbers are
-  // left for ids to come.
+  // The name is formatted again so that other spellings of the same number are rejected. The upper
+  // half of all numbers is left for later ids.
   if (parsed.ec != std::errc() || id == 0 || id >> 63U != 0 || name_of(id, end) != name) {
     return std::nullopt;
   }
@@ -79,7 +79,7 @@ Result<std::vector<PrefixDirectory::File>> PrefixDirectory::list() const {
 }
 
 Result<UniqueFd> PrefixDirectory::open_file(EntryId id) const {
-  // Not to wait for a writer, should the name have become that of a pipe.
+  // O_NONBLOCK: do not wait for a writer if the name has become a pipe.
   return folder_.open_file(name_of(id, kEnd), O_RDONLY | O_NONBLOCK);
 }
 
@@ -92,7 +92,7 @@ void PrefixDirectory::touch(EntryId id, std::chrono::system_clock::time_point us
                              {.tv_sec = seconds.count(), .tv_nsec = (now - seconds).count()}};
   const std::string name = name_of(id, kEnd);
   if (::utimensat(folder_.fd(), name.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0) {
-    // It will be deleted earlier than it deserves; nothing is wrong with it.
+    // The only consequence: the file is deleted earlier than it should be.
     log::debug("disk_tier.touch_failed", {{"file", name}});
   }
 }
@@ -106,7 +106,7 @@ Result<void> PrefixDirectory::publish(EntryId id, const UniqueFd& fd) const {
       !published) {
     return published;
   }
-  // The kernel's own time advances in steps of milliseconds, too long to tell two files apart.
+  // The kernel's file time advances in steps of milliseconds, too coarse to order two files.
   touch(id, std::chrono::system_clock::now());
   return {};
 }

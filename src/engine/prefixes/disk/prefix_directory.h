@@ -1,10 +1,10 @@
-// PrefixDirectory: the files of prefixes in one directory, which belongs to one process at a time.
+// PrefixDirectory: prefix files in one directory, which belongs to one process at a time.
 //
-// A file is whole or absent (base/private_folder.h) and hidden from others, for it holds what
-// people asked. Names that are not ours are left alone.
+// Under its own name a file is complete or absent, and only the owner can read it
+// (base/private_folder.h): it holds what users asked. Files with other names are left alone.
 //
-// Threads: thread-safe; each id is created, published and discarded by one thread.
-// Errors:  as of the system calls; kOverloaded when another process has the directory.
+// Threads: thread-safe; one thread creates, publishes and discards each id.
+// Errors:  as of the system calls; kOverloaded if another process has the directory.
 #pragma once
 
 #include <chrono>
@@ -27,24 +27,24 @@ class PrefixDirectory {
     std::int64_t used_at_ns;
   };
 
-  // Makes it (0700) where it is absent, locks it, and removes what a writer that died left behind.
+  // Creates it (0700) if absent, locks it, and removes what a writer that died left behind.
   [[nodiscard]] static Result<PrefixDirectory> open(const std::string& path);
 
-  // Those used longest ago first.
+  // Least recently used first.
   [[nodiscard]] Result<std::vector<File>> list() const;
   [[nodiscard]] Result<UniqueFd> open_file(EntryId id) const;
   [[nodiscard]] Result<void> remove(EntryId id) const;
-  // When the file was used: remembered as its modification time, so that a later process knows.
+  // Stores the time of use as the file's modification time, so that a later process knows it.
   void touch(EntryId id, std::chrono::system_clock::time_point used_at) const;
 
-  // Empty, under a temporary name.
+  // Creates an empty file under a temporary name.
   [[nodiscard]] Result<UniqueFd> create(EntryId id) const;
-  // Gives it its own name once all of it is on disk.
+  // Renames the file to its own name once all of it is on disk.
   [[nodiscard]] Result<void> publish(EntryId id, const UniqueFd& fd) const;
-  // After create() or publish() failed.
+  // For use after create() or publish() failed.
   void discard(EntryId id) const;
 
-  // What the disk can take without touching its reserve: the smaller of 5 % and reserve_bytes_max.
+  // Free space minus the disk's reserve, which is the smaller of 5 % and reserve_bytes_max.
   [[nodiscard]] Result<std::uint64_t> spare_bytes(std::uint64_t reserve_bytes_max) const;
 
   [[nodiscard]] const std::string& path() const { return folder_.path(); }

@@ -17,7 +17,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie");
 
-// The file's first and last bytes, each a frame that zstd skips.
+// The first and the last bytes of the file; zstd skips these frames.
 struct Edge {
   std::uint32_t skippable = 0x184D2A50;
   std::uint32_t n_more = 8;
@@ -29,7 +29,7 @@ constexpr std::array<char, 4> kHeaderName = {'S', 'L', 'I', 'P'};
 constexpr std::array<char, 4> kTrailerName = {'P', 'I', 'L', 'S'};
 constexpr std::uint32_t kVersion = 1;
 
-// What the index begins with; tokens and sizes of blocks follow.
+// The beginning of the index; tokens and block sizes follow.
 struct IndexHead {
   Fingerprint fingerprint;
   std::uint64_t salt;

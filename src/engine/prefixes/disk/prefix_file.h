@@ -1,11 +1,11 @@
-// PrefixFile: the state of a sequence after its first tokens, as a file. Bytes and a worked example
-// are in docs/formats/prefix-file.md.
+// PrefixFile: a file with the state of a sequence after its first tokens. The byte layout and a
+// worked example are in docs/formats/prefix-file.md.
 //
 // Every length is checked against the file's size and the limits before it is used, and every part
-// has a checksum: what is read is what was written, or an error.
+// has a checksum: reading returns what was written, or an error.
 //
-// Threads: thread-compatible; a PrefixFile may be read by many at a time.
-// Errors:  kCorrupt for what is not whole; kUnsupported for another version of the format; kIo.
+// Threads: thread-compatible; several threads may read one PrefixFile.
+// Errors:  kCorrupt for a damaged or incomplete file; kUnsupported for another format version; kIo.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@
 
 namespace slipstream {
 
-// What a state is valid for: model file, scheme of the KV cache, engine version, context
-// parameters. Whoever makes states computes it; here it is 32 bytes that are equal or not.
+// Identifies what a state is valid for: model file, KV cache scheme, engine version, context
+// parameters. The code that saves states computes it; here it is 32 bytes to compare.
 using Fingerprint = std::array<std::byte, 32>;
 
 struct PrefixHead {
@@ -33,27 +33,29 @@ struct PrefixHead {
   std::uint64_t state_bytes = 0;
 };
 
-// Asked before each part is written, with the bytes written so far and those to be written now. A
-// failure ends the writing.
+// Called before each part is written, with the bytes written so far and those to be written now. An
+// error stops the writing.
 using MakeRoom = std::function<Result<void>(std::uint64_t n_written, std::uint64_t n_more)>;
 
-// To the beginning of an empty file; gives its size. head.state_bytes is the size of the state.
+// Writes to the beginning of an empty file and returns its size.
+// REQUIRES: head.state_bytes == state.size().
 [[nodiscard]] Result<std::uint64_t> write_prefix_file(int fd, const PrefixHead& head,
                                                       std::span<const std::byte> state,
                                                       const MakeRoom& make_room);
 
-// The size that such a file can at most have.
+// Upper bound of the size of such a file.
 [[nodiscard]] std::uint64_t prefix_file_bytes_max(std::size_t n_tokens, std::uint64_t state_bytes);
 
 class PrefixFile {
  public:
-  // Reads and checks everything but the state.
+  // Reads and checks everything except the state.
   [[nodiscard]] static Result<PrefixFile> open(UniqueFd fd, const DiskLimits& limits = kDiskLimits);
 
   [[nodiscard]] const PrefixHead& head() const { return head_; }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
 
-  // Fills all of `into`, head().state_bytes; after an error it holds anything.
+  // Fills all of `into`; its contents are undefined after an error.
+  // REQUIRES: into.size() == head().state_bytes.
   [[nodiscard]] Result<void> read_state(std::span<std::byte> into) const;
 
  private:

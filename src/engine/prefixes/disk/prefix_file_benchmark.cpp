@@ -1,10 +1,10 @@
-// How fast states become files and come back. Not a test: it prints what it measures, in bytes of
-// state. "sync" is what the disk tier does; without it files stay in the page cache, so that what
-// is measured is compression.
+// Measures how fast states are written to files and read back, and prints it in bytes of state.
+// This is not a test. "sync" is what the disk tier does; without it, files stay in the page cache,
+// so that compression is measured.
 //
 //   prefix_file_benchmark [--benchmark_filter=write/noise] [DIRECTORY]
 //
-// States: zeroes; noise (compressed codes look like it); f16, normally distributed (stock caches).
+// States: zeroes; noise (similar to compressed codes); f16, normally distributed (stock caches).
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 

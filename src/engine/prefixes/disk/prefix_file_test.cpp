@@ -137,7 +137,7 @@ TEST_F(PrefixFiles, ExampleOfTheDocument) {
 
 TEST_F(PrefixFiles, EveryFlippedBitIsNoticedOrChangesNothing) {
   std::vector<std::byte> state = sample_state(3, 300);
-  state.resize(600);  // a half that compresses
+  state.resize(600);  // the second half compresses
   const PrefixHead head = head_of({1, 2, 3, 4, 5}, state);
   write(head, state);
   const std::vector<char> whole = file_bytes(path());
@@ -195,7 +195,7 @@ TEST_F(PrefixFiles, WhatIsBeyondTheLimitsIsNotRead) {
   EXPECT_EQ(read({.prefix_state_bytes_max = 999}).error().code, Code::kCorrupt);
 }
 
-// A forged index: its frame is whole, its numbers are not.
+// A forged index: its frame is valid, its numbers are not.
 class ForgedIndex : public PrefixFiles {
  protected:
   struct Fields {

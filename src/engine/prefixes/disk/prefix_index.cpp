@@ -59,7 +59,7 @@ EntryId PrefixIndex::insert(PrefixEntry entry) {
   if (!entry.tokens.empty()) {
     const Key key{entry.salt, entry.tokens};
     if (covering(entry.salt, entry.tokens) != 0) return entry.id;
-    // One at most: of two that the new one begins with, one would begin with the other.
+    // At most one: if the new entry began with two others, one of them would begin with the other.
     const auto behind = by_tokens_.lower_bound(key);
     if (behind != by_tokens_.begin() && key.begins_with(std::prev(behind)->first)) {
       superfluous = std::prev(behind)->second;

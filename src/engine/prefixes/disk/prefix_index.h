@@ -1,9 +1,9 @@
-// PrefixIndex: which prefixes are on disk, which of them shares most with a prompt, and which was
-// used longest ago. Pure: no files, no clock.
+// PrefixIndex: which prefixes are on disk, which of them shares most with a prompt, and which is
+// the least recently used. Pure: no files, no clock.
 //
-// Entries are kept in the order of their tokens: what shares most with a prompt stands beside the
-// place where the prompt would stand, and what begins with a prefix stands right behind it. No
-// entry begins with another entry: insert() says which of two is not needed.
+// Entries are sorted by their tokens: the entry that shares most with a prompt is next to the
+// prompt's own position, and an entry that begins with a prefix comes right after it. No entry
+// begins with another entry; insert() says which of the two is not needed.
 //
 // Threads: thread-compatible. Errors: none.
 #pragma once
@@ -18,11 +18,11 @@
 
 namespace slipstream {
 
-using EntryId = std::uint64_t;  // 0 is none
+using EntryId = std::uint64_t;  // 0: none
 
 struct DiskMatch {
   EntryId id = 0;    // 0: nothing shared
-  int n_common = 0;  // tokens that prompt and entry begin with
+  int n_common = 0;  // length of the common prefix
   int n_stored = 0;  // tokens of the entry
   std::uint64_t state_bytes = 0;
 
@@ -32,7 +32,7 @@ struct DiskMatch {
 struct PrefixEntry {
   EntryId id = 0;
   std::uint64_t salt = 0;
-  std::vector<Token> tokens = {};  // none: it takes space on disk and is never found
+  std::vector<Token> tokens = {};  // empty: it takes space on disk and is never found
   std::uint64_t state_bytes = 0;
   std::uint64_t file_bytes = 0;
 };
@@ -40,24 +40,24 @@ struct PrefixEntry {
 class PrefixIndex {
  public:
   [[nodiscard]] DiskMatch find(std::uint64_t salt, std::span<const Token> tokens) const;
-  // The entry that is or begins with these tokens; 0 if there is none.
+  // The entry that begins with (or equals) these tokens; 0 if there is none.
   [[nodiscard]] EntryId covering(std::uint64_t salt, std::span<const Token> tokens) const;
   [[nodiscard]] const PrefixEntry* entry(EntryId id) const;
 
-  // As the one used last. What it makes superfluous and is thus not in the index: the shorter entry
-  // that it begins with, or itself where a longer one is there; 0 if nothing.
+  // Inserts the entry as most recently used. Returns the id that is superfluous and not in the
+  // index: a shorter entry that this one begins with, or this one if a longer one exists; else 0.
   EntryId insert(PrefixEntry entry);
   void use(EntryId id);
   void erase(EntryId id);
 
-  [[nodiscard]] EntryId least_recently_used() const;  // 0 of an empty index
+  [[nodiscard]] EntryId least_recently_used() const;  // 0 if the index is empty
   [[nodiscard]] std::size_t n_entries() const { return entries_.size(); }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
 
  private:
   struct Key {
     std::uint64_t salt;
-    std::span<const Token> tokens;  // of the entry
+    std::span<const Token> tokens;  // points into the entry
     bool operator<(const Key& other) const;
     [[nodiscard]] bool begins_with(const Key& other) const;
   };

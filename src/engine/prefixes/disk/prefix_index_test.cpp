@@ -48,7 +48,7 @@ TEST(PrefixIndex, WhatHasNoTokensTakesSpaceAndIsNeverFound) {
   EXPECT_EQ(index.find(0, Tokens{4}).id, 0U);
 }
 
-// --- any trace, against lists that are searched from end to end
+// --- any trace, compared with lists that are searched linearly
 
 struct Action {
   int kind;  // 0, 1: insert; 2: use; 3: erase
@@ -70,7 +70,7 @@ bool begins_with(const Tokens& tokens, const Tokens& start) {
   return tokens.size() >= start.size() && std::equal(start.begin(), start.end(), tokens.begin());
 }
 
-// In the order of use, longest ago first.
+// In the order of use, least recently used first.
 class Naive {
  public:
   EntryId insert(const PrefixEntry& entry) {

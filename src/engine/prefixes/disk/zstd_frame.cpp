@@ -8,9 +8,9 @@
 namespace slipstream {
 namespace {
 
-// Measured on 256 MiB of normally distributed f16: level 1 makes them 8 % smaller and takes 740 ms
-// of a core for it, and 420 ms to read them back; level -1 leaves them as they are, in 170 and 95
-// ms. Zeroes shrink 19000 times at both.
+// Measured on 256 MiB of normally distributed f16: level 1 shrinks them by 8 %; it takes 740 ms of
+// a core to write and 420 ms to read. Level -1 does not shrink them; it takes 170 ms and 95 ms.
+// Both shrink zeroes by a factor of 19000.
 constexpr int kLevel = -1;
 
 }  // namespace

@@ -1,10 +1,10 @@
-// One zstd frame: bytes that know their own size and carry a checksum (the low half of XXH64).
+// One zstd frame: bytes with their size and a checksum (the low half of XXH64).
 //
-// Fast above all, because the processor has a model to compute: keys and values hardly compress,
-// but zeroes shrink to nothing.
+// Speed matters most, because the processor has a model to compute: keys and values hardly
+// compress, but zeroes shrink to almost nothing.
 //
 // Threads: thread-compatible.
-// Errors:  kCorrupt for what is no whole frame or has other content than it says; kOutOfMemory.
+// Errors:  kCorrupt for an incomplete frame or content that does not match it; kOutOfMemory.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ struct ZSTD_DCtx_s;
 
 namespace slipstream {
 
-// The most that a frame of n bytes of content takes.
+// Upper bound of the frame size for n bytes of content.
 [[nodiscard]] std::size_t frame_bytes_max(std::size_t n_bytes);
 
 class FrameEncoder {
  public:
   FrameEncoder();
 
-  // Valid until the next call.
+  // The result is valid until the next call.
   [[nodiscard]] Result<std::span<const std::byte>> encode(std::span<const std::byte> content);
 
  private:
@@ -42,9 +42,9 @@ class FrameDecoder {
  public:
   FrameDecoder();
 
-  // What the frame says, without decoding it: to be checked before memory is taken for it.
+  // The size that the frame declares, without decoding it. Check it before allocating memory.
   [[nodiscard]] static Result<std::uint64_t> content_bytes(std::span<const std::byte> frame);
-  // Fills all of `into`; kCorrupt when the content is shorter or longer.
+  // Fills all of `into`; kCorrupt if the content is shorter or longer.
   [[nodiscard]] Result<void> decode(std::span<const std::byte> frame, std::span<std::byte> into);
 
  private:

@@ -1,12 +1,13 @@
-// CallReader: reads what follows the opening of tool calls, one byte at a time. One class per
-// syntax (chat_format.h), made by make_call_reader().
+// CallReader: reads the text after the opening of tool calls, one byte at a time. There is one
+// class per syntax (chat_format.h), made by make_call_reader().
 //
-// A reader tells its CallSink of each call as soon as the name is known, and streams the arguments.
-// It ends when the calls do, or fails at the byte that cannot belong to one. Its owner keeps the
-// bytes that no call has accounted for and gives them to the client as text (output_parser.h), so a
-// reader may fail at any byte and nothing is lost.
+// A reader reports each call to its CallSink as soon as the name is known, and streams the
+// arguments. It ends when the calls end, or fails at the first byte that cannot belong to a call.
+// Its owner keeps the bytes that are not part of a reported call and gives them to the client as
+// text (output_parser.h). So a reader may fail at any byte and nothing is lost.
 //
-// Threads: thread-compatible. Errors: a Step.
+// Threads: thread-compatible.
+// Errors:  a Step.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@
 
 namespace slipstream {
 
-// Where calls go. Between begin() and end() the concatenated arguments become one JSON object.
+// Receives the calls. The arguments between begin() and end(), concatenated, are one JSON object.
 class CallSink {
  public:
   virtual ~CallSink() = default;
@@ -35,29 +36,30 @@ class CallReader {
   enum class Step : std::uint8_t {
     kTaken,
     kDone,        // the byte was the last of the calls and their markup
-    kDoneBefore,  // they ended before this byte, which was not taken
+    kDoneBefore,  // the calls ended before this byte, which was not taken
     kFailed,      // the byte cannot follow, and was not taken
   };
 
   virtual ~CallReader() = default;
   [[nodiscard]] virtual Step push(char byte, CallSink& sink) = 0;
-  // The text ended, or the reader failed: a call that has begun is ended, incomplete.
+  // The text ended or the reader failed. Ends an open call as incomplete.
   virtual void finish(CallSink& sink) = 0;
-  // Of a call that has begun, what was read and not told yet. Text again, if the reader has failed.
+  // The text of an open call that was read but not reported yet. If the reader has failed, it
+  // becomes text again.
   [[nodiscard]] virtual std::string untold() const = 0;
 };
 
-// A reader for what follows `opening`, whose first byte after white space is `first`; nothing if no
-// call of the family starts like this.
+// A reader for the text after `opening`; `first` is its first byte after white space. Returns null
+// if no call of the family starts like this.
 [[nodiscard]] std::unique_ptr<CallReader> make_call_reader(const CallOpening& opening, char first,
                                                            const ToolSet& tools);
 
-// After the last call: white space, then a fixed text (or nothing). Brackets and a code fence that
-// a model closes once too often are taken too.
+// Reads what follows the last call: white space, then a fixed text (or nothing). Surplus closing
+// brackets and a surplus code fence are skipped.
 class CallClosing {
  public:
   explicit CallClosing(std::string_view text) : text_(text) {}
-  // Whether the byte could be the start of the text, or of the fence before it.
+  // Whether the byte may begin the text, or a code fence before it.
   [[nodiscard]] bool may_start(char byte) const {
     return !text_.empty() && (byte == text_[0] || byte == '`');
   }

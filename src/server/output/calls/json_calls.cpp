@@ -20,7 +20,7 @@ bool is_arguments_key(std::string_view key) {
 bool is_list_key(std::string_view key) { return is_one_of(key, {"tool_calls", "tool_call"}); }
 bool is_other_key(std::string_view key) { return is_one_of(key, {"id", "type", "tool_call_id"}); }
 
-// What a string of strict JSON says, whose closing quote may still be missing.
+// The meaning of a strict JSON string, whose closing quote may still be missing.
 std::string unquote(std::string_view text) {
   if (!text.starts_with('"')) return {};
   text.remove_prefix(1);
@@ -133,7 +133,7 @@ CallReader::Step JsonCalls::push_value(char byte, CallSink& sink) {
     start_value(State::kNoArguments);
     return push_text(byte, sink);
   }
-  // JSON that is no call shows by its keys, mostly by the first.
+  // The keys, mostly the first one, show whether JSON is a call.
   if (syntax_.only_known_tools && !is_other_key(key_)) return Step::kFailed;
   start_value(State::kOther);
   return push_text(byte, sink);
@@ -185,7 +185,7 @@ CallReader::Step JsonCalls::push_arguments(char byte, CallSink& sink) {
 CallReader::Step JsonCalls::push_packed(char byte, CallSink& sink) {
   const JsonReader::Step outer = value_.push(byte, text_);
   if (outer == JsonReader::Step::kFailed) return recover(byte, sink);
-  // text_ is an opening quote and what is complete of the string: decode what has no open escape.
+  // text_ is an opening quote and the string so far. Decode it unless it ends within an escape.
   const bool is_over = outer == JsonReader::Step::kDone;
   if (!is_over && (text_.size() < 2 || value_.is_within_escape())) return Step::kTaken;
   const std::string said =
@@ -222,7 +222,8 @@ CallReader::Step JsonCalls::push_after_value(char byte, CallSink& sink) {
     return Step::kTaken;
   }
   if (byte == '}') return end_object(sink);
-  // The arguments are there and only brackets are missing: </tool_call> or the next call.
+  // The arguments have ended and only brackets are missing: </tool_call> or the next
+  // call may follow.
   if (ended_ && closing_.may_start(byte)) {
     state_ = State::kClosing;
     return closing_.push(byte);
@@ -269,7 +270,7 @@ CallReader::Step JsonCalls::push_after_call(char byte, CallSink& sink) {
   return closing_.push(byte);
 }
 
-// The arguments break off here. What was streamed stays; the call is whole only if no more than
+// The arguments break off here. What was streamed stays. The call is complete only if nothing but
 // closing brackets is missing before the text that closes it.
 CallReader::Step JsonCalls::recover(char byte, CallSink& sink) {
   if (!is_streaming() || !closing_.may_start(byte)) return Step::kFailed;

@@ -1,10 +1,12 @@
-// JsonCalls: calls as JSON objects, one or a list: {"name": "f", "arguments": {...}}.
+// JsonCalls: calls as JSON objects, a single one or a list: {"name": "f", "arguments": {...}}.
 //
-// The name may stand under "name", "tool_name" or "function", the arguments under "arguments",
-// "parameters" or "args", both also within "function" or a list "tool_calls". Arguments given as a
-// text of JSON are unpacked. Arguments before the name are held back, which the owner limits.
+// The name may be under "name", "tool_name" or "function", the arguments under "arguments",
+// "parameters" or "args". Both may be nested in "function" or in a list "tool_calls". Arguments
+// given as a string of JSON are unpacked. Arguments before the name are held back; the owner
+// limits how much.
 //
-// Threads: thread-compatible. Errors: a Step.
+// Threads: thread-compatible.
+// Errors:  a Step.
 #pragma once
 
 #include <optional>
@@ -29,11 +31,11 @@ class JsonCalls : public CallReader {
     kKeyOrClose,
     kKey,
     kColon,
-    kValue,  // before the first byte of one
+    kValue,  // before the first byte of a value
     kName,
     kArguments,    // an object
     kPacked,       // an object within a string
-    kNoArguments,  // null, "" or [], which stand for {}
+    kNoArguments,  // null, "" or [], all of which mean {}
     kOther,
     kAfterValue,
     kAfterCall,
@@ -44,7 +46,7 @@ class JsonCalls : public CallReader {
   Step push_key_or_close(char byte, CallSink& sink);
   Step push_key(char byte);
   Step push_value(char byte, CallSink& sink);
-  Step push_text(char byte, CallSink& sink);  // kName, kNoArguments, kOther
+  Step push_text(char byte, CallSink& sink);  // for kName, kNoArguments and kOther
   Step push_arguments(char byte, CallSink& sink);
   Step push_packed(char byte, CallSink& sink);
   Step push_after_value(char byte, CallSink& sink);
@@ -64,13 +66,13 @@ class JsonCalls : public CallReader {
   CallClosing closing_;
   State state_ = State::kBeforeCall;
   bool in_list_ = false;
-  bool list_is_wrapped_ = false;  // in {"tool_calls": [...]}, which is still open
+  bool list_is_wrapped_ = false;  // the list is in {"tool_calls": [...]}, which is still open
   bool after_separator_ = false;
-  int n_wrappers_ = 0;  // objects that are open around the one with the name
+  int n_wrappers_ = 0;  // open objects around the one with the name
   std::string key_;
   JsonReader value_;
-  std::string text_;  // what value_ wrote and nobody has taken yet
-  // Arguments within a string: the string is read by value_, what it says by packed_.
+  std::string text_;  // written by value_ and not consumed yet
+  // For arguments in a string: value_ reads the string, packed_ reads its unescaped text.
   JsonReader packed_;
   std::string unpacked_;
   bool packed_done_ = false;

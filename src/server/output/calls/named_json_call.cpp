@@ -34,7 +34,7 @@ CallReader::Step NamedJsonCall::push_header(char byte, CallSink& sink) {
     if (header_.size() >= kOutputLimits.call_header_bytes_max) return Step::kFailed;
     header_ += byte;
     if (syntax_.close.empty() || !header_.ends_with(syntax_.close)) return Step::kTaken;
-    // The call is closed before it has arguments.
+    // The call is closed before any arguments.
     header_.resize(header_.size() - syntax_.close.size());
     const std::string name = name_in_header();
     if (name.empty()) return Step::kFailed;
@@ -81,7 +81,7 @@ void NamedJsonCall::finish(CallSink& sink) {
   end(sink, false);
 }
 
-// The name, or nothing if the header is not one.
+// The name, or "" if the header is not valid.
 std::string NamedJsonCall::name_in_header() const {
   std::string_view header = header_;
   if (!syntax_.name_after.empty()) {

@@ -1,9 +1,10 @@
 // NamedJsonCall: one call as a name and a JSON object, with fixed texts around both:
 // get_weather[ARGS]{"city": "Paris"}.
 //
-// Everything up to the first '{' is the header; the name is taken from it by NamedJsonSyntax.
+// Everything before the first '{' is the header. NamedJsonSyntax says where the name is in it.
 //
-// Threads: thread-compatible. Errors: a Step.
+// Threads: thread-compatible.
+// Errors:  a Step.
 #pragma once
 
 #include <string>
@@ -16,7 +17,7 @@ class NamedJsonCall : public CallReader {
  public:
   explicit NamedJsonCall(const NamedJsonSyntax& syntax)
       : syntax_(syntax), arguments_(syntax.quotes), closing_(syntax.close) {}
-  // The name is known and the object follows at once.
+  // For a known name, directly followed by the object.
   NamedJsonCall(const NamedJsonSyntax& syntax, std::string_view name) : NamedJsonCall(syntax) {
     header_ = name;
   }

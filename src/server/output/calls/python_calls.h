@@ -1,9 +1,10 @@
-// PythonCalls: calls as Python writes them, one, several lines or a list: [f(city="Paris", n=3)].
+// PythonCalls: calls in Python syntax, one call, several lines or a list: [f(city="Paris", n=3)].
 //
-// Keyword arguments only: without the tool's signature a position has no name. Values are literals,
-// read as JSON with Python's words and quotes (json_reader.h).
+// Only keyword arguments are read: without the tool's signature, a position has no name. Values are
+// literals, read as JSON with Python's words and quotes (json_reader.h).
 //
-// Threads: thread-compatible. Errors: a Step.
+// Threads: thread-compatible.
+// Errors:  a Step.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kCdataOpen = "<![CDATA[";
 constexpr std::string_view kCdataClose = "]]>";
 
-// `city" string="true` is city.
+// Reduces `city" string="true` to city.
 std::string before_quote(std::string_view text) {
   return std::string(text.substr(0, text.find('"')));
 }
@@ -46,7 +46,7 @@ bool XmlCalls::is_expected(std::string_view text) const {
     case State::kBeforeCall: return text == syntax_.call_open;
     case State::kInCall:
       return text == syntax_.key_open || text == syntax_.call_close ||
-             text == syntax_.section_close;  // the call's own end is missing
+             text == syntax_.section_close;  // the end of the call itself is missing
     case State::kBeforeValue: return text == syntax_.value_open;
     case State::kAfterCall: return text == syntax_.call_open || text == syntax_.section_close;
     default: return false;
@@ -136,7 +136,7 @@ void XmlCalls::start_value() {
   is_first_byte_ = true;
 }
 
-// token_ holds back a line feed that may be the value's last, and what may be the closing tag.
+// token_ holds back a line feed that may be the last byte of the value, and a possible closing tag.
 CallReader::Step XmlCalls::push_value(char byte, CallSink& sink) {
   const bool is_first = is_first_byte_;
   is_first_byte_ = false;

@@ -1,10 +1,12 @@
 // XmlCalls: calls whose parameters are elements: <function=f><parameter=city>Paris</parameter>...
 //
-// Values are untyped text. What the tool's schema calls a text is streamed as one; anything else is
-// read whole and becomes the JSON it says. Where the schema is silent, a value that is valid JSON
-// is that, and any other a text: the inverse of how templates write past calls.
+// Values are untyped text. A value that is a string by the tool's schema is streamed as a string.
+// Any other value is read to its end and becomes the JSON that it spells. If the schema does not
+// say, a value that is valid JSON becomes that JSON, and any other value a string. This is the
+// inverse of how templates write past calls.
 //
-// Threads: thread-compatible. Errors: a Step.
+// Threads: thread-compatible.
+// Errors:  a Step.
 #pragma once
 
 #include <optional>
@@ -16,7 +18,7 @@ namespace slipstream {
 
 class XmlCalls : public CallReader {
  public:
-  // `inside_call`: syntax.call_open has been read.
+  // If `inside_call`, syntax.call_open has been read already.
   XmlCalls(const XmlSyntax& syntax, bool inside_call, const ToolSet& tools)
       : syntax_(syntax), tools_(tools), state_(inside_call ? State::kName : State::kBeforeCall) {}
 
@@ -28,11 +30,11 @@ class XmlCalls : public CallReader {
   enum class State {
     kBeforeCall,
     kName,
-    kInCall,  // before a key or the end
+    kInCall,  // before a key or the end of the call
     kKey,
     kBeforeValue,
     kValue,
-    kAfterCall,  // before another or the section's end
+    kAfterCall,  // before another call or the end of the section
   };
 
   Step push_markup(char byte, CallSink& sink);
@@ -50,13 +52,13 @@ class XmlCalls : public CallReader {
   const XmlSyntax& syntax_;
   const ToolSet& tools_;
   State state_;
-  std::string token_;  // markup, name or key so far; in a value what may be its end
+  std::string token_;  // markup, name or key so far; in a value, its possible end
   std::string name_;
   std::string key_;
   int n_keys_ = 0;
   ParameterType type_ = ParameterType::kUnknown;
-  std::string value_;          // what was not streamed
-  bool is_streaming_ = false;  // as a text
+  std::string value_;          // the part that was not streamed
+  bool is_streaming_ = false;  // as a string
   bool is_first_byte_ = false;
 };
 

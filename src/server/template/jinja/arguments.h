@@ -1,7 +1,7 @@
-// What a call gave as an argument, or what it is otherwise. None is no text and no number that was
-// given; as a boolean it is false.
+// The value of an argument, or a default if it was not given. None counts as not given for texts
+// and numbers, and as false for booleans.
 //
-// Threads: immutable. Errors: TemplateError for one of another type.
+// Threads: immutable. Errors: TemplateError for an argument of another type.
 #pragma once
 
 #include <cstdint>

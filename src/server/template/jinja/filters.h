@@ -1,5 +1,4 @@
-// The filters that templates may use: those of Jinja and Hugging Face that the templates of models
-// do use.
+// The filters that templates may use: those of Jinja and Hugging Face that models' templates use.
 //
 // Threads: as Value. Errors: TemplateError names what is unknown or wrong.
 #pragma once

@@ -1,5 +1,5 @@
-// The tests, methods and functions that templates may use: those of Jinja and Python that the
-// templates of models do use.
+// The tests, methods and functions that templates may use: those of Jinja and Python that
+// models' templates use.
 //
 // Threads: as Value. Errors: TemplateError names what is unknown or wrong.
 #pragma once
@@ -14,7 +14,8 @@ namespace slipstream::jinja {
 // `value is name(arguments)`
 [[nodiscard]] bool call_test(std::string_view name, const Value& value, const Arguments& arguments,
                              Budget& budget);
-// `value.name(arguments)`, for the methods of texts, lists and dicts; nothing if there is none.
+// `value.name(arguments)` for the methods of texts, lists and dicts; nullopt if there is
+// no such method.
 [[nodiscard]] std::optional<Value> call_method(std::string_view name, const Value& value,
                                                const Arguments& arguments, Budget& budget);
 [[nodiscard]] Value make_range(const Arguments& arguments, Budget& budget);

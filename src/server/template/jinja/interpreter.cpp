@@ -12,14 +12,14 @@
 namespace slipstream::jinja {
 namespace {
 
-// Statements and expressions within each other at run time, macros included.
+// The maximum nesting of statements and expressions at run time, including macros.
 constexpr int kCallDepthMax = 600;
 
 struct Scope {
   Scope* parent = nullptr;
   std::vector<std::pair<std::string, Value>> names = {};
 
-  // Names are few, unless a client sends thousands of variables.
+  // There are few names, unless a client sends thousands of variables.
   const Value* find(std::string_view name, Budget& budget) const {
     for (const Scope* scope = this; scope != nullptr; scope = scope->parent) {
       budget.step(scope->names.size() / 32);
@@ -47,7 +47,7 @@ class Interpreter {
       : budget_(budget) {
     globals_.names = std::move(globals);
   }
-  // A namespace may hold itself: emptied, it is freed.
+  // A namespace may hold itself. Emptying it breaks the cycle, so that it is freed.
   ~Interpreter() {
     for (const auto& space : namespaces_) space->items.clear();
   }
@@ -170,12 +170,12 @@ class Interpreter {
     budget_.take_bytes(n_bytes);
     for (; loop->idx < loop->items.size(); ++loop->idx) {
       budget_.step(4);                // a scope costs about as much as four expressions
-      Scope inner{.parent = &scope};  // what an iteration sets ends with it
+      Scope inner{.parent = &scope};  // names set in an iteration end with it
       inner.set("loop", Value(loop), budget_);
       assign(statement.names, loop->items[loop->idx], inner);
       if (execute(statement.body, inner, out) == Flow::kBreak) break;
     }
-    // Who kept `loop` sees no items: they are not counted any more.
+    // Code that kept `loop` now sees no items, because they are no longer counted.
     budget_.return_bytes(n_bytes);
     loop->items.clear();
     loop->idx = 0;
@@ -206,7 +206,7 @@ class Interpreter {
   }
 
   void execute_call(const Statement& statement, Scope& scope, MarkedText& out) {
-    // A template may keep caller() for longer than the scope it was made in.
+    // A template may keep caller() longer than the scope in which it was made.
     const auto is_alive = std::make_shared<bool>(true);
     const Value caller(std::make_shared<const std::function<Value(const Arguments&)>>(
         [this, &statement, &scope, is_alive](const Arguments&) {
@@ -300,7 +300,8 @@ class Interpreter {
   }
 
   Value apply_filter(const Expression& filter, const Value& value, Scope& scope) {
-    // A chain in {% filter %} or {% set %}: the innermost has no operand of its own.
+    // This is a chain of filters in {% filter %} or {% set %}. The innermost filter has no operand
+    // of its own.
     const Value operand = filter.children[0] == nullptr ? value
                           : filter.children[0]->kind == Expression::Kind::kFilter
                               ? apply_filter(*filter.children[0], value, scope)

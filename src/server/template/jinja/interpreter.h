@@ -1,10 +1,10 @@
-// Renders a parsed template: a walk over the syntax tree that pays for each step.
+// Renders a parsed template by walking the syntax tree. Every step is charged to the budget.
 //
-// Nothing a template or its input says can hang it, exhaust memory or overflow the stack: steps,
-// bytes and depth are counted where they are spent, and running out is a TemplateError. A template
-// can reach nothing but the values it is given.
+// No template or input can make it hang, exhaust memory or overflow the stack: steps, bytes and
+// depth are counted where they are spent, and exceeding a limit is a TemplateError. A template can
+// reach only the values that it is given.
 //
-// What comes out of it knows which bytes are of the values rather than of the template.
+// The output knows which of its bytes come from the values rather than from the template.
 //
 // Threads: thread-compatible; templates may be rendered by several threads at once.
 // Errors:  TemplateError with the line.

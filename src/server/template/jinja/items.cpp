@@ -69,7 +69,7 @@ Value get_slice(const Value& value, const Value* start, const Value* end, const 
   if (n_step == 0) fail("a slice has a step of zero");
   const std::vector<Value> items = items_of(value, budget);
   const auto n = static_cast<std::int64_t>(items.size());
-  // As in Python: positions from the end are negative, and those beyond it are the end.
+  // As in Python: negative positions count from the end, and positions beyond the end mean the end.
   const auto clamp = [&](const Value* at, std::int64_t otherwise) {
     if (at == nullptr || at->is_none()) return otherwise;
     const std::int64_t position = to_int(*at);
@@ -82,7 +82,7 @@ Value get_slice(const Value& value, const Value* start, const Value* end, const 
   std::vector<Value> taken;
   for (std::int64_t i = first; n_step > 0 ? i < last : i > last;) {
     taken.push_back(items[static_cast<std::size_t>(i)]);
-    // A step beyond the list ends it, and must not overflow.
+    // A step longer than the list ends the loop. Adding it could overflow.
     if (n_step > n || n_step < -n) break;
     i += n_step;
   }

@@ -1,8 +1,9 @@
-// What is within a value: by index, by name, a part of it, whether, and how many.
+// Access to the parts of a value: by index, by name, as a slice, membership, and the
+// number of parts.
 //
 // Positions and lengths of texts count characters.
 //
-// Threads: as Value. Errors: TemplateError for a value that has nothing within.
+// Threads: as Value. Errors: TemplateError for a value that has no parts.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace slipstream::jinja {
 
-// value[index] and value.name: undefined if it is not there.
+// value[index] and value.name; undefined if there is no such item.
 [[nodiscard]] Value get_item(const Value& value, const Value& index, Budget& budget);
 [[nodiscard]] Value get_attribute(const Value& value, std::string_view name, Budget& budget);
 [[nodiscard]] Value get_slice(const Value& value, const Value* start, const Value* end,

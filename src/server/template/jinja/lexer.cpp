@@ -47,7 +47,8 @@ class Lexer {
     return source_.size();
   }
 
-  // The text up to the tag at `end`, without the white space that belongs to the tags around it.
+  // Adds the text before the tag at `end`, without the white space that belongs to the
+  // tags around it.
   void take_text(std::size_t end) {
     std::string_view text = source_.substr(at_, end - at_);
     if (strip_after_) {
@@ -75,7 +76,7 @@ class Lexer {
     strip_after_ = trim_after_ = false;
   }
 
-  // Whether the text before `end` began with the line feed that the tag before it took.
+  // Whether the text before `end` began with a line feed that the previous tag removed.
   [[nodiscard]] bool trimmed_line_feed(std::size_t end) const {
     const std::string_view text = source_.substr(at_, end - at_);
     return trim_after_ && (text.starts_with('\n') || text.starts_with("\r\n"));
@@ -101,7 +102,7 @@ class Lexer {
       skip_space();
       if (at_ >= source_.size()) fail_here("a tag has no end");
       const std::string_view rest = source_.substr(at_);
-      // "}}" may also end two objects.
+      // "}}" may also close two objects.
       if (n_open == 0 || is_statement) {
         const bool has_control = rest.size() > 2 && (rest[0] == '-' || rest[0] == '+');
         if (rest.starts_with(close) || (has_control && rest.substr(1).starts_with(close))) {
@@ -196,7 +197,7 @@ class Lexer {
   std::size_t at_ = 0;
   int line_ = 1;
   bool strip_after_ = false;  // the last tag ended with a minus sign
-  bool trim_after_ = false;   // the last tag takes the line feed after it
+  bool trim_after_ = false;   // the last tag removes the line feed after it
   std::vector<Token> tokens_;
 };
 

@@ -1,8 +1,8 @@
-// Lexer: cuts a Jinja template into text, and the tokens of its expressions and statements.
+// Lexer: splits a Jinja template into text and the tokens of its expressions and statements.
 //
-// As chat templates expect it (the settings of Hugging Face): a line feed after a statement is
-// dropped (trim_blocks), as is white space before a statement that starts a line (lstrip_blocks),
-// and the line feed at the end of the template.
+// It uses the settings of Hugging Face, which chat templates expect: it drops a line feed after a
+// statement (trim_blocks), white space before a statement that starts a line (lstrip_blocks), and
+// the line feed at the end of the template.
 //
 // Threads: immutable. Errors: TemplateError with the line.
 #pragma once

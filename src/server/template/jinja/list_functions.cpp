@@ -81,7 +81,7 @@ Value sorted(const Value& value, const Arguments& arguments, Budget& budget) {
   const auto key = [&](const Value& item) {
     return attribute == nullptr ? item : get_item(item, *attribute, budget);
   };
-  // A comparison that throws must not leave the sort half done: keys are compared before.
+  // A comparison may throw and leave the sort half done. That is harmless: `items` is a local copy.
   std::ranges::stable_sort(items, [&](const Value& a, const Value& b) {
     budget.step();
     return reverse ? less(key(b), key(a), budget) : less(key(a), key(b), budget);

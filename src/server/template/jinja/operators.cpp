@@ -16,7 +16,7 @@ namespace {
 Value concatenate(MarkedText left, const MarkedText& right, Budget& budget) {
   const std::size_t n_bytes = left.size() + right.size();
   budget.step(n_bytes / 64);
-  budget.take_bytes(n_bytes);  // before the memory is asked for
+  budget.take_bytes(n_bytes);  // before the memory is allocated
   budget.return_bytes(n_bytes);
   left.append(right);
   return Value::text(std::move(left), &budget);
@@ -34,7 +34,7 @@ Value repeat(const MarkedText& marked, std::int64_t n, Budget& budget) {
     budget.return_bytes(n_bytes);
     result.reserve(n_bytes);
     result = text;
-    while (result.size() < n_bytes) {  // doubled: as many steps as were counted, or fewer
+    while (result.size() < n_bytes) {  // by doubling: takes at most the steps that were counted
       result.append(result, 0, std::min(result.size(), n_bytes - result.size()));
     }
   }

@@ -1,6 +1,6 @@
-// Operators of expressions, on values that are known.
+// The operators of expressions, applied to evaluated operands.
 //
-// Threads: as Value. Errors: TemplateError for values that an operator does not take.
+// Threads: as Value. Errors: TemplateError for values that an operator does not accept.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ namespace slipstream::jinja {
 
 // "not", "+", "-".
 [[nodiscard]] Value apply_unary(std::string_view symbol, const Value& operand);
-// All but "and" and "or", which may leave their right side alone. `line` is for messages.
+// All operators except "and" and "or", which may skip their right side. `line` is for messages.
 [[nodiscard]] Value apply_binary(std::string_view symbol, const Value& left, const Value& right,
                                  int line, Budget& budget);
 

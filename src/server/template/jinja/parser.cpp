@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Expression::Kind;
 constexpr int kDepthMax = static_cast<int>(kTemplateLimits.template_nesting_max);
-// An expression in brackets is four functions deep.
+// An expression in brackets takes four levels of functions.
 constexpr int kParserDepthMax = 4 * kDepthMax;
 
 class Parser {
@@ -26,7 +26,7 @@ class Parser {
   }
 
  private:
-  // Counts how deep the parser itself is.
+  // Counts the parser's own recursion depth.
   class Nesting {
    public:
     explicit Nesting(Parser& parser) : parser_(parser) {
@@ -92,7 +92,7 @@ class Parser {
 
   // Statements. ------------------------------------------------------------------------------
 
-  // Up to a statement that starts with one of these words, which is left to the caller.
+  // Parses up to a statement that starts with one of these words. The caller takes that statement.
   Block parse_block(std::initializer_list<std::string_view> ends) {
     const Nesting nesting(*this);
     Block block;
@@ -116,7 +116,7 @@ class Parser {
     return block;
   }
 
-  // The statement that ended a block: {% endfor %}.
+  // Takes the statement that ended a block, such as {% endfor %}.
   void take_end(std::string_view name) {
     ++at_;
     if (!take_name(name)) fail_here(format_text("expected '{}'", name));
@@ -140,7 +140,7 @@ class Parser {
       statement.expression = parse_filter(nullptr);
       return with_body(std::move(statement), "endfilter");
     }
-    if (keyword == "generation") {  // marks what a model learns from; nothing to a render
+    if (keyword == "generation") {  // marks training data; has no effect on rendering
       return with_body({.kind = Statement::Kind::kBlock, .line = line}, "endgeneration");
     }
     if (keyword == "break" || keyword == "continue") {
@@ -228,7 +228,7 @@ class Parser {
     return with_body(std::move(statement), "endmacro");
   }
 
-  // Expressions, from what binds least to what binds most. ---------------------------------------
+  // Expressions, from the weakest to the strongest binding. ---------------------------------------
 
   ExpressionPtr parse_tuple() {
     ExpressionPtr first = parse_expression();

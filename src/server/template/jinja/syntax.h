@@ -1,7 +1,7 @@
 // The syntax tree of a template: what the parser makes and the interpreter walks.
 //
-// Nodes are plain data with a kind. Every tree is at most template_nesting_max deep, for both are
-// walked recursively.
+// Nodes are plain data with a kind. Every tree is at most template_nesting_max deep, because the
+// parser and the interpreter are recursive.
 //
 // Threads: immutable once parsed. Errors: none.
 #pragma once

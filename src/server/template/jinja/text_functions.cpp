@@ -37,12 +37,12 @@ char to_title(char byte, bool starts_word) {
   return starts_word ? to_upper(byte, false) : to_lower(byte, false);
 }
 
-// None of these changes a text's length.
+// `change` keeps the length of the text.
 MarkedText map_ascii(const MarkedText& text, char (*change)(char, bool), Budget& budget) {
   return text.with_text(map_bytes(text.text(), change, budget));
 }
 
-// There is no memrmem(): what is looked at is charged.
+// There is no memrmem(), so the bytes that are compared are charged.
 std::size_t rfind_in(std::string_view text, std::string_view part, Budget& budget) {
   for (std::size_t at = text.rfind(part[0]); at != text.npos; at = text.rfind(part[0], at - 1)) {
     budget.step(1 + part.size() / 32);
@@ -67,7 +67,7 @@ std::vector<Value> split_words(const MarkedText& marked, Budget& budget) {
   return words;
 }
 
-// At most `max` times, or as often as it can be if that is negative.
+// Splits at most `max` times; without a limit if `max` is negative.
 std::vector<Value> split_at(const MarkedText& marked, std::string_view separator, std::int64_t max,
                             bool from_right, Budget& budget) {
   std::string_view text = marked.text();
@@ -93,8 +93,8 @@ std::vector<Value> split_at(const MarkedText& marked, std::string_view separator
 
 }  // namespace
 
-// glibc's memmem() takes linear time; std::string_view's find() the product of both lengths, where
-// every place nearly matches.
+// glibc's memmem() takes linear time. std::string_view's find() takes the product of both lengths
+// if every position nearly matches.
 std::size_t find_in(std::string_view text, std::string_view part) {
   if (part.empty()) return 0;
   const void* found = memmem(text.data(), text.size(), part.data(), part.size());
@@ -193,7 +193,7 @@ MarkedText fill_in(const MarkedText& marked, const Arguments& arguments, Budget&
   const std::string_view text = marked.text();
   MarkedText result;
   std::size_t n_used = 0;
-  std::size_t start = 0;  // of what stands as it is
+  std::size_t start = 0;  // of the text that is copied unchanged
   for (std::size_t i = 0; i < text.size(); ++i) {
     budget.step();
     const bool is_doubled = i + 1 < text.size() && text[i + 1] == text[i];

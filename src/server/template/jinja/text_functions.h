@@ -1,6 +1,6 @@
-// What filters and methods do with texts. Marks stay with the bytes that they are of.
+// The operations of filters and methods on texts. Marks stay with their bytes.
 //
-// Letters are ASCII for upper() and its like; positions and lengths count characters.
+// upper() and similar functions change only ASCII letters. Positions and lengths count characters.
 //
 // Threads: as Value. Errors: TemplateError for a wrong argument, or a text that grows too long.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace slipstream::jinja {
 
-// npos if it is not there. In linear time.
+// Takes linear time. Returns npos if the part is not found.
 [[nodiscard]] std::size_t find_in(std::string_view text, std::string_view part);
 [[nodiscard]] std::int64_t n_characters(std::string_view text, Budget& budget);
 
@@ -23,7 +23,7 @@ namespace slipstream::jinja {
 [[nodiscard]] MarkedText title(const MarkedText& text, Budget& budget);
 [[nodiscard]] MarkedText capitalize(const MarkedText& text, Budget& budget);
 
-// `set`: the characters that go; null for white space.
+// `set` holds the characters to remove; null means white space.
 [[nodiscard]] MarkedText strip(const MarkedText& text, const Value* set, bool left, bool right,
                                Budget& budget);
 [[nodiscard]] Value split(const MarkedText& text, const Arguments& arguments, bool from_right,
@@ -31,7 +31,7 @@ namespace slipstream::jinja {
 [[nodiscard]] Value split_lines(const MarkedText& text, Budget& budget);
 [[nodiscard]] MarkedText replace(const MarkedText& text, const Arguments& arguments,
                                  Budget& budget);
-// "{}" and "{0}", as in '<{}>'.format(name).
+// Replaces "{}" and "{0}", as in '<{}>'.format(name).
 [[nodiscard]] MarkedText fill_in(const MarkedText& text, const Arguments& arguments,
                                  Budget& budget);
 [[nodiscard]] MarkedText indent(const MarkedText& text, const Arguments& arguments, Budget& budget);

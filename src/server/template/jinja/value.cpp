@@ -14,13 +14,13 @@ namespace slipstream::jinja {
 namespace {
 
 constexpr int kNestingMax = static_cast<int>(kTemplateLimits.template_nesting_max);
-// What one value in a list or dict is counted as.
+// The bytes that are charged for one value in a list or dict.
 constexpr std::size_t kItemBytes = sizeof(Value) + 16;
 
-// Some milliseconds' worth.
+// This many steps take a few milliseconds.
 constexpr std::size_t kStepsBetweenLooks = std::size_t{1} << 14;
 
-// The first character, which is then no longer in the text.
+// Removes the first character from the text and returns it.
 std::string_view take_character(std::string_view& text) {
   std::size_t n = 1;
   while (n < text.size() && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) ++n;
@@ -46,7 +46,7 @@ std::string float_text(double number) {
   return text;
 }
 
-// Writes values as Python does, or as JSON.
+// Writes values in Python's notation or as JSON.
 class Writer {
  public:
   Writer(const JsonStyle* json, Budget& budget) : json_(json), budget_(budget) {}
@@ -190,7 +190,7 @@ Text::~Text() {
 }
 
 List::List(std::vector<Value> values, Budget& owner) : items(std::move(values)), budget(owner) {
-  // An empty list may be filled: it counts as deep as what it may hold.
+  // An empty list may be filled later, so it counts as being as deep as it may become.
   if (items.empty()) depth = kNestingMax / 2;
   for (const Value& item : items) depth = std::max(depth, checked_depth(item.depth() + 1));
   budget.step(items.size());
@@ -247,7 +247,7 @@ void Namespace::set(std::string_view key, Value value, Budget& budget) {
   if (it != items.end()) {
     it->second = std::move(value);
   } else {
-    budget.take_bytes(kItemBytes + key.size());  // until the render ends, as the namespace itself
+    budget.take_bytes(kItemBytes + key.size());  // until the render ends, like the namespace itself
     items.emplace_back(key, std::move(value));
   }
 }
@@ -411,7 +411,7 @@ const std::string& expect_text(const Value& value, std::string_view what) {
 
 std::vector<std::string_view> characters(std::string_view text, Budget& budget) {
   budget.step(text.size());
-  // Not for long, but at most so much at a time.
+  // The bytes are returned at once because they are used briefly. Taking them limits the peak.
   const std::size_t n_bytes = text.size() * sizeof(std::string_view);
   budget.take_bytes(n_bytes);
   budget.return_bytes(n_bytes);

@@ -1,13 +1,13 @@
-// Value: what a chat template computes with, as Python has it. Memory and Budget: what it may use.
+// Value: what a chat template computes with, following Python. Budget: what a render may use.
 //
-// Texts, lists and dicts are shared and cost the Budget of their render as long as they live. Lists
-// and dicts are at most template_nesting_max deep, so that walking or destroying them cannot
-// overflow the stack; only a namespace may hold itself, and nothing walks through one.
-// Texts and keys know whether a client wrote them (marked_text.h); numbers do not, for a control
-// token takes more than digits.
+// Texts, lists and dicts are shared, and are charged to the Budget of their render while they live.
+// Lists and dicts are at most template_nesting_max deep, so that walking or destroying them cannot
+// overflow the stack. Only a namespace may hold itself, and nothing walks through a namespace.
+// Texts and keys know whether a client wrote them (marked_text.h). Numbers do not: digits alone are
+// never a control token.
 //
 // Threads: thread-compatible; the values of one render belong to one thread.
-// Errors:  TemplateError is thrown, within this folder and chat_template.cpp only: an expression is
+// Errors:  TemplateError is thrown, only within this folder and chat_template.cpp: expressions are
 //          evaluated at any depth, and every step can fail.
 #pragma once
 
@@ -29,14 +29,14 @@ namespace slipstream::jinja {
 
 struct TemplateError {
   std::string message;
-  bool is_limit = false;  // the template asked for too much, rather than being wrong
+  bool is_limit = false;  // the template exceeded a limit; it may be correct
 };
 [[noreturn]] void fail(std::string message);
 
-// On a CPU where the steps of limits.h take longer than their second or two.
+// A limit for slow CPUs, where the steps of template_limits.h take longer than a second or two.
 inline constexpr int kRenderSecondsMax = 10;
 
-// What a render has used of its limits (limits.h).
+// How much a render has used of its limits (template_limits.h).
 class Budget {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -45,7 +45,7 @@ class Budget {
       : n_steps_max_(n_steps_max), n_bytes_max_(n_bytes_max), end_(end) {}
   Budget(const Budget&) = delete;  // values refer to it
   Budget& operator=(const Budget&) = delete;
-  // Of a render that begins now.
+  // The deadline of a render that begins now.
   [[nodiscard]] static Time latest_end() {
     return std::chrono::steady_clock::now() + std::chrono::seconds(kRenderSecondsMax);
   }
@@ -73,11 +73,11 @@ struct Macro;
 struct Loop;
 struct Undefined {
   Undefined() = default;
-  // For the message: cut, for a key that a client chose may be megabytes long.
+  // The name is for the message. It is cut: a key that a client chose may be megabytes long.
   explicit Undefined(std::string_view what)
       : text(std::make_shared<const std::string>(what.substr(0, 64))) {}
   [[nodiscard]] std::string_view name() const { return text ? std::string_view(*text) : ""; }
-  std::shared_ptr<const std::string> text;  // shared: as large as a pointer in every Value
+  std::shared_ptr<const std::string> text;  // shared, to keep every Value small
 };
 struct None {};
 
@@ -85,7 +85,7 @@ struct None {};
 struct Arguments {
   std::vector<Value> values;
   std::vector<std::pair<std::string, Value>> named;
-  // The argument at this position or of this name; null if there is none.
+  // The argument at this position or with this name; null if there is none.
   [[nodiscard]] const Value* find(std::size_t idx, std::string_view name) const;
 };
 
@@ -104,7 +104,7 @@ class Value {
   static Value list(std::vector<Value> items, Budget& budget);
   static Value dict(std::vector<std::pair<std::string, Value>> items, Origin key_origin,
                     Budget& budget);
-  // `origin` is that of all its texts and keys. Each value is taken out of the JSON as it is made.
+  // All texts and keys get this `origin`. Each value is moved out of the JSON as it is converted.
   static Value from_json(nlohmann::ordered_json json, Origin origin, Budget& budget, int depth = 0);
 
   template <typename T>
@@ -141,7 +141,7 @@ struct Text {
   }
 
   const MarkedText text;
-  Budget* budget;  // null for a literal of the template, which costs no render
+  Budget* budget;  // null for a literal of the template, which is not charged
 };
 
 struct List {
@@ -149,7 +149,7 @@ struct List {
   ~List();
   List(const List&) = delete;
   List& operator=(const List&) = delete;
-  // Only what is less deep than the list, so that no list ever holds itself.
+  // Accepts only values that are less deep than the list, so that no list ever holds itself.
   void append(Value value);
   void remove(std::size_t idx);
 
@@ -167,15 +167,15 @@ struct Dict {
   [[nodiscard]] const Value* find(std::string_view key) const;
   [[nodiscard]] Value key(const Item& item) const;
 
-  std::vector<Item> items;        // in order, each key once
-  Origin key_origin;              // the client's, if one of them is
-  bool has_integer_keys = false;  // {1: "a"}: all of them, and they are given back as such
+  std::vector<Item> items;        // in order; each key is unique
+  Origin key_origin;              // the client's if any key is the client's
+  bool has_integer_keys = false;  // {1: "a"}: all keys are integers and are returned as such
   Budget& budget;
   int depth = 1;
 };
 
-// What {% set ns.x = ... %} changes. The render owns all of them and empties them when it ends, so
-// that one that holds itself is not kept forever.
+// A namespace, changed by {% set ns.x = ... %}. The render owns all of them and empties them when
+// it ends, so that one that holds itself is freed.
 struct Namespace {
   std::vector<Dict::Item> items;
   [[nodiscard]] const Value* find(std::string_view key, Budget& budget) const;
@@ -187,7 +187,7 @@ struct Loop {
   std::size_t idx = 0;
 };
 
-// As Python's str(), repr() and json.dumps() write a value.
+// How Python's str(), repr() and json.dumps() write a value.
 struct JsonStyle {
   int indent = -1;
   bool ascii = false;
@@ -199,15 +199,14 @@ struct JsonStyle {
 [[nodiscard]] MarkedText to_json(const Value& value, const JsonStyle& style, Budget& budget);
 
 [[nodiscard]] bool equal(const Value& a, const Value& b, Budget& budget);
-// Of numbers or texts; fails for others.
+// Compares numbers or texts; fails for other values.
 [[nodiscard]] bool less(const Value& a, const Value& b, Budget& budget);
 [[nodiscard]] double to_double(const Value& value);
 [[nodiscard]] std::int64_t to_int(const Value& value);
 [[nodiscard]] const std::string& expect_text(const Value& value, std::string_view what);
 
-// The items of a list, the keys of a dict, the characters of a text; fails for others.
+// The items of a list, the keys of a dict, or the characters of a text; fails for other values.
 [[nodiscard]] std::vector<Value> items_of(const Value& value, Budget& budget);
-// Characters, not bytes.
 [[nodiscard]] std::vector<std::string_view> characters(std::string_view text, Budget& budget);
 
 }  // namespace slipstream::jinja
