@@ -193,6 +193,18 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->type_name("ORIGIN");
   add_expert_options(*serve, options.experts);
   add_disk_options(*serve, options.kv_disk, options.kv_disk_bytes);
+  CLI::Option* responses =
+      serve
+          ->add_option("--responses-dir", options.responses_dir,
+                       "Keep the answers of /v1/responses in this directory, for clients that go "
+                       "on from one (default: the last 64 MiB of them, in memory)")
+          ->type_name("DIR");
+  serve
+      ->add_option("--responses-size", options.responses_bytes,
+                   "The limit of --responses-dir, such as 1GiB; the oldest is removed first")
+      ->transform(CLI::AsSizeValue(false))
+      ->needs(responses)
+      ->default_str("256MiB");
   serve
       ->add_option("--drain-timeout", options.drain_seconds_max,
                    "Seconds that requests in progress have to end after SIGTERM")

@@ -73,6 +73,13 @@ class ApiServer::Impl {
     return static_cast<int>(keys->size());
   }
 
+  Result<void> open_responses() {
+    Result<std::unique_ptr<ResponseStore>> opened = ResponseStore::open(options_.responses);
+    if (!opened) return std::unexpected(opened.error());
+    responses_ = std::move(*opened);
+    return {};
+  }
+
   Result<void> start() {
     auto listening = HttpServer::listen(
         options_.http, [this](HttpExchange& exchange) { return answer(exchange); }, error_body);
@@ -88,6 +95,7 @@ class ApiServer::Impl {
     }
     parts_.emplace(RouteParts{.models = *pool_,
                               .library = library_.get(),
+                              .responses = *responses_,
                               .workers = workers_,
                               .metrics = metrics_,
                               .started = std::time(nullptr)});
@@ -134,7 +142,7 @@ class ApiServer::Impl {
     const std::string_view path = exchange.path();
     // The page in which a user enters the key.
     if (const WebFile* file = find_web_file(path)) co_return co_await web_app(exchange, *file);
-    const Route* route = table_.find(path);
+    const Route* route = table_.find(path, method_of(request));
     // Before anything is said about what there is.
     ApiResult<Client> client =
         keys_.check(request[http::field::authorization], request["x-api-key"]);
@@ -185,7 +193,7 @@ class ApiServer::Impl {
 
   // A browser asks before it sends what a page made it send.
   static RouteAnswer allow_headers(HttpExchange& exchange) {
-    exchange.add_header("Access-Control-Allow-Methods", "GET, POST");
+    exchange.add_header("Access-Control-Allow-Methods", "GET, POST, DELETE");
     // The SDKs add headers of their own, which differ by version. The origin is allowed already.
     const std::string_view asked = exchange.request()["Access-Control-Request-Headers"];
     exchange.add_header("Access-Control-Allow-Headers",
@@ -203,6 +211,7 @@ class ApiServer::Impl {
   std::atomic<bool> is_draining_ = false;
   std::unique_ptr<ModelPool> pool_;
   std::unique_ptr<LibraryRoutes> library_;  // none: clients manage no models
+  std::unique_ptr<ResponseStore> responses_;
   WorkerPool workers_;
   std::optional<RouteParts> parts_;
   RouteTable table_;
@@ -222,6 +231,9 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(const ApiServerOptions& opti
   auto impl = std::make_unique<Impl>(options);
   if (const Result<int> n_keys = impl->reload_keys(); !n_keys) {
     return std::unexpected(n_keys.error());
+  }
+  if (const Result<void> opened = impl->open_responses(); !opened) {
+    return std::unexpected(opened.error());
   }
   impl->set_models(std::move(models));  // first: somebody may have waited for the door to open
   if (const Result<void> started = impl->start(); !started) {

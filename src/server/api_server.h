@@ -1,6 +1,7 @@
 // ApiServer: `slipstream serve`. OpenAI's API over HTTP, in front of an engine.
 //
-// Threads: thread-safe. Errors: start(): as of the address and the file of keys.
+// Threads: thread-safe. Errors: start(): as of the address, the file of keys and the stored
+// responses.
 #pragma once
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include "server/browser_guard.h"
 #include "server/http/http_server.h"
 #include "server/model_pool.h"
+#include "server/store/response_store.h"
 
 namespace slipstream {
 
@@ -18,6 +20,7 @@ struct ApiServerOptions {
   std::vector<std::string> api_keys;  // none: everybody may ask
   std::string keys_file = {};         // more of them, with limits (keys_file.h); empty: none
   BrowserGuardOptions browsers = {};
+  ResponseStoreOptions responses = {};
   int n_restarts = 0;       // of the process, for /metrics
   int n_workers = 2;        // threads that make of a body what the engine takes
   int n_waiting_max = 256;  // requests that wait for them

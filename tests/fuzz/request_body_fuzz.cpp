@@ -11,6 +11,7 @@
 #include "server/api/completion_request.h"
 #include "server/api/embedding_request.h"
 #include "server/api/messages_request.h"
+#include "server/api/responses_request.h"
 #include "server/output/tool_set.h"
 #include "server/schema/schema_to_grammar.h"
 #include "server/template/chat_template.h"
@@ -27,6 +28,15 @@ constexpr std::string_view kTemplate =
     "{% for c in m.tool_calls %}<tool_call>{\"name\": \"{{ c.function.name }}\", "
     "\"arguments\": {{ c.function.arguments | tojson }}}</tool_call>{% endfor %}\n{% endfor %}"
     "{% for t in tools %}{{ t | tojson }}{% endfor %}<|assistant|>";
+
+// Every conversation is there, and begins with a call.
+class Past final : public slipstream::PastResponses {
+ public:
+  Json conversation(std::string_view id) override { return Json::array({item(id)}); }
+  Json item(std::string_view id) override {
+    return {{"type", "function_call"}, {"call_id", id}, {"name", "f"}, {"arguments", "{}"}};
+  }
+};
 
 template <typename Request>
 void check(const ApiResult<Request>& request) {
@@ -55,11 +65,16 @@ int fuzz_one(const std::uint8_t* data, std::size_t n_bytes) {
   if (!body) return 0;
   check(slipstream::read_completion_request(*body));
   check(slipstream::read_embedding_request(*body));
-  // The last two take the body apart.
+  // The last three take the body apart.
   Json copy = *body;
   const ApiResult<slipstream::MessagesRequest> messages = slipstream::read_messages_request(copy);
   check(messages);
   if (messages) check_chat(messages->chat);
+  copy = *body;
+  Past past;
+  const auto response = slipstream::read_responses_request(copy, past);
+  check(response);
+  if (response) check_chat(response->chat);
   const ApiResult<ChatRequest> chat = slipstream::read_chat_request(*body);
   check(chat);
   if (chat) check_chat(*chat);

@@ -8,6 +8,7 @@ import json
 
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
+RESPONSES = "/v1/responses"
 USER = {"role": "user", "content": "Who is amber?"}
 
 
@@ -17,6 +18,10 @@ def dumped(value):
 
 def chat(**members):
     return dumped({"messages": [USER], "max_tokens": 1, **members})
+
+
+def response(**members):
+    return dumped({"input": "Who is amber?", "max_output_tokens": 1, **members})
 
 
 def with_content(text):
@@ -107,6 +112,16 @@ KINDS = {
     "many prompts": (COMPLETIONS, lambda n: dumped({"prompt": ["x"] * (n // 4), "max_tokens": 1})),
     "many tokens": (COMPLETIONS, lambda n: dumped({"prompt": [100] * (n // 4), "max_tokens": 1})),
     "many answers": (COMPLETIONS, lambda n: dumped({"prompt": "x" * n, "n": 64, "max_tokens": 1, "grammar": 'root ::= "x"*'})),
+    "many items": (RESPONSES, lambda n: response(input=many(n, lambda i: {"role": "user", "content": "x"}))),
+    "many items of one turn": (RESPONSES, lambda n: response(input=many(n, lambda i: {
+        "type": "reasoning", "summary": [{"type": "summary_text", "text": "x"}]}))),
+    "many calls as items": (RESPONSES, lambda n: response(input=many(n, lambda i: {
+        "type": "function_call", "call_id": f"c{i}", "name": "f", "arguments": "{}"}))),
+    "many references": (RESPONSES, lambda n: response(input=many(n, lambda i: {
+        "type": "item_reference", "id": f"msg_{i:036x}"}))),
+    "many tools that are left out": (RESPONSES, lambda n: response(tools=many(n, lambda i: {"type": "web_search"}))),
+    "many functions of a namespace": (RESPONSES, lambda n: response(tools=[{
+        "type": "namespace", "name": "s", "tools": many(n, lambda i: {"type": "function", "name": f"f{i}"})}])),
     "many inputs": ("/v1/embeddings", lambda n: dumped({"input": ["x"] * (n // 4)})),
     "many tokens to text": ("/detokenize", lambda n: dumped({"tokens": [100] * (n // 4)})),
     # Long.
@@ -131,6 +146,12 @@ KINDS = {
     "long tool name": (CHAT, lambda n: chat(tools=[{"type": "function", "function": {"name": "f" * n}}])),
     "long model name": (CHAT, lambda n: chat(model="m" * n)),
     "long member name": (CHAT, lambda n: b'{"' + b"k" * n + b'":0}'),
+    "long metadata": (RESPONSES, lambda n: response(metadata={"a": "x" * n})),
+    "long encrypted reasoning": (RESPONSES, lambda n: response(input=[
+        {"type": "reasoning", "summary": [], "encrypted_content": "x" * n}, USER])),
+    "long name of a call that is demanded": (RESPONSES, lambda n: response(
+        tools=[{"type": "function", "name": "f"}], tool_choice={"type": "function", "name": "'messages" * (n // 9)})),
+    "long id of a response": (RESPONSES, lambda n: response(previous_response_id="r" * n)),
     "long text": ("/tokenize", lambda n: dumped({"content": "word 12 " * (n // 8)})),
     "long input": ("/v1/embeddings", lambda n: dumped({"input": "word " * (n // 5)})),
     # Numbers.

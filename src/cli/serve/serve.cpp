@@ -116,6 +116,10 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
       options.n_http_threads > 0 ? options.n_http_threads : std::max(2, threads_to_use(0) / 2);
   server_options.n_waiting_max = options.n_queue;
   server_options.browsers = {.hosts = options.hosts, .origins = options.origins};
+  if (!options.responses_dir.empty()) {
+    server_options.responses.folder = options.responses_dir;
+    server_options.responses.bytes_max = options.responses_bytes;
+  }
   server_options.n_restarts = n_restarts_by_supervisor().value_or(0);
   server_options.http.listener = listener.release();
   send_notices_on_crash();

@@ -29,6 +29,8 @@ struct Options {
   int n_threads = 0;
   std::string kv_disk;
   std::uint64_t kv_disk_bytes = std::uint64_t{8} << 30;
+  std::string responses_dir;  // empty: the last ones are kept in memory
+  std::uint64_t responses_bytes = std::uint64_t{256} << 20;
   std::vector<std::string> api_keys;
   std::string keys_file;             // more keys, with limits; empty: none
   std::vector<std::string> hosts;    // names of this server, for the Host header

@@ -15,7 +15,7 @@ namespace {
 
 Prepared prepare_message(ServedModel& model, HttpExchange& exchange, Json& body,
                          const Client& client) {
-  if (const auto checked = check_chat(model, body); !checked) {
+  if (const auto checked = check_chat(model, body, {"system", "messages", "tools"}); !checked) {
     return std::unexpected(checked.error());
   }
   ApiResult<MessagesRequest> request = read_messages_request(body);
@@ -31,7 +31,7 @@ Prepared prepare_message(ServedModel& model, HttpExchange& exchange, Json& body,
 
 Prepared prepare_count(ServedModel& model, HttpExchange& /*exchange*/, Json& body,
                        const Client& /*client*/) {
-  if (const auto checked = check_chat(model, body); !checked) {
+  if (const auto checked = check_chat(model, body, {"system", "messages", "tools"}); !checked) {
     return std::unexpected(checked.error());
   }
   ApiResult<MessagesRequest> request = read_count_tokens_request(body);

@@ -23,8 +23,8 @@ struct Asked {
 
 // JSON takes many times the memory of its text, and only as much of it as there are workers is ever
 // there.
-ApiResult<Asked> work_on_body(const RouteParts& parts, Prepare prepare, ModelPool::Held model,
-                              HttpExchange& exchange, const Client& client) {
+ApiResult<Asked> work_on_body(const RouteParts& parts, const Prepare& prepare,
+                              ModelPool::Held model, HttpExchange& exchange, const Client& client) {
   ApiResult<Json> body = parse_json(exchange.request().body());
   if (!body) return std::unexpected(body.error());
   JsonFields fields(*body);
@@ -45,8 +45,9 @@ ApiResult<Asked> work_on_body(const RouteParts& parts, Prepare prepare, ModelPoo
   return Asked{.model_name = {}, .model = std::move(model), .answer = std::move(*answer)};
 }
 
-RouteAnswer answer_with_model(const RouteParts& parts, Prepare prepare, HttpExchange& exchange,
-                              const Client& client) {
+// `prepare` is the route's, which outlives the answer.
+RouteAnswer answer_with_model(const RouteParts& parts, const Prepare& prepare,
+                              HttpExchange& exchange, const Client& client) {
   if (const auto problem = co_await exchange.read_body()) {
     co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
   }
@@ -72,7 +73,8 @@ RouteAnswer answer_with_model(const RouteParts& parts, Prepare prepare, HttpExch
 Route model_route(std::string_view path, Prepare prepare, const RouteParts& parts) {
   return {.method = boost::beast::http::verb::post,
           .path = path,
-          .answer = [&parts, prepare](HttpExchange& exchange, const Client& client) {
+          .answer = [&parts, prepare = std::move(prepare)](HttpExchange& exchange,
+                                                           const Client& client) {
             return answer_with_model(parts, prepare, exchange, client);
           }};
 }

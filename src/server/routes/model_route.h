@@ -6,6 +6,7 @@
 // Threads: as of the table. Errors: ApiErrors of the body, of the pool and of the route.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "server/client.h"
@@ -19,8 +20,8 @@
 namespace slipstream {
 
 // Given to the engine, or why not. On a worker, as far as it gets without waiting.
-using Prepare = Prepared (*)(ServedModel& model, HttpExchange& exchange, Json& body,
-                             const Client& client);
+using Prepare = std::function<Prepared(ServedModel& model, HttpExchange& exchange, Json& body,
+                                       const Client& client)>;
 
 // REQUIRES: the parts outlive the route.
 [[nodiscard]] Route model_route(std::string_view path, Prepare prepare, const RouteParts& parts);

@@ -31,10 +31,12 @@ struct Route {
 
 class RouteTable {
  public:
-  // REQUIRES: no other has this path.
+  // REQUIRES: no other has this path and method.
   void add(Route route);
-  // Null: there is none.
+  // The first of those with this path. Null: there is none.
   [[nodiscard]] const Route* find(std::string_view path) const;
+  // The one of this method, or find(path) where there is none.
+  [[nodiscard]] const Route* find(std::string_view path, boost::beast::http::verb method) const;
 
  private:
   std::vector<Route> routes_;

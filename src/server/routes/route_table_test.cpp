@@ -22,10 +22,20 @@ TEST(RouteTable, FindsAPathAndThoseBelowOneWithASlash) {
   }
 }
 
-TEST(RouteTableDeathTest, HasOneRouteForAPath) {
+TEST(RouteTable, APathMayHaveTwoMethods) {
+  RouteTable table;
+  table.add({.method = http::verb::get, .path = "/a/", .answer = {}});
+  table.add({.method = http::verb::delete_, .path = "/a/", .answer = {}});
+  EXPECT_EQ(table.find("/a/b", http::verb::delete_)->method, http::verb::delete_);
+  EXPECT_EQ(table.find("/a/b", http::verb::get)->method, http::verb::get);
+  EXPECT_EQ(table.find("/a/b", http::verb::post)->method, http::verb::get);
+  EXPECT_EQ(table.find("/b", http::verb::get), nullptr);
+}
+
+TEST(RouteTableDeathTest, HasOneRouteForAPathAndMethod) {
   RouteTable table;
   table.add({.method = http::verb::get, .path = "/a", .answer = {}});
-  EXPECT_DEATH(table.add({.method = http::verb::post, .path = "/a", .answer = {}}), "two routes");
+  EXPECT_DEATH(table.add({.method = http::verb::get, .path = "/a", .answer = {}}), "two routes");
 }
 
 }  // namespace

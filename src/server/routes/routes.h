@@ -10,6 +10,7 @@
 #include "server/model_pool.h"
 #include "server/routes/library.h"
 #include "server/routes/route_table.h"
+#include "server/store/response_store.h"
 #include "server/worker_pool.h"
 
 namespace slipstream {
@@ -18,6 +19,7 @@ namespace slipstream {
 struct RouteParts {
   ModelPool& models;
   LibraryRoutes* library;  // null: clients manage no models
+  ResponseStore& responses;
   WorkerPool& workers;
   const Metrics& metrics;
   std::time_t started;  // when the server did
@@ -32,6 +34,7 @@ void add_embedding_routes(RouteTable& table, const RouteParts& parts);
 void add_library_routes(RouteTable& table, const RouteParts& parts);
 void add_messages_routes(RouteTable& table, const RouteParts& parts);
 void add_model_routes(RouteTable& table, const RouteParts& parts);
+void add_response_routes(RouteTable& table, const RouteParts& parts);
 void add_status_routes(RouteTable& table, const RouteParts& parts);
 void add_token_routes(RouteTable& table, const RouteParts& parts);
 

@@ -10,8 +10,8 @@ namespace slipstream {
 namespace asio = boost::asio;
 
 TurnAnswer::TurnAnswer(std::unique_ptr<Turn> turn, std::unique_ptr<TurnWriter> writer,
-                       const Form& form)
-    : turn_(std::move(turn)), writer_(std::move(writer)), form_(form) {}
+                       const Form& form, std::function<void()> at_end)
+    : turn_(std::move(turn)), writer_(std::move(writer)), form_(form), at_end_(std::move(at_end)) {}
 
 asio::awaitable<ApiResult<void>> TurnAnswer::send(HttpExchange& exchange, WorkerPool& workers) {
   exchange.drop_body();  // the engine has what it needs of it
@@ -29,9 +29,13 @@ asio::awaitable<ApiResult<void>> TurnAnswer::send_whole(HttpExchange& exchange,
       writer_->collect(std::move(*step));
     }
   }
-  const auto write = [this]() -> ApiResult<std::string> { return writer_->whole(turn_->usage()); };
-  ApiResult<std::string> body =
-      form_.has_logprobs ? co_await workers.go_on(exchange, write) : write();
+  const auto write = [this]() -> ApiResult<std::string> {
+    std::string whole = writer_->whole(turn_->usage());
+    if (at_end_) at_end_();
+    return whole;
+  };
+  const bool is_long = form_.has_logprobs || at_end_;
+  ApiResult<std::string> body = is_long ? co_await workers.go_on(exchange, write) : write();
   if (!body) co_return std::unexpected(body.error());
   (void)co_await exchange.reply({.body = std::move(*body)});
   co_return ApiResult<void>();
@@ -57,8 +61,14 @@ asio::awaitable<ApiResult<void>> TurnAnswer::send_events(HttpExchange& exchange,
         is_long ? co_await workers.go_on(exchange, write) : write();
     if (!events || !co_await exchange.send(*events)) co_return ApiResult<void>();
   }
-  const std::string last = writer_->end(turn_->usage());
-  if (co_await exchange.send(last)) (void)co_await exchange.end_stream();
+  const auto write_end = [this]() -> ApiResult<std::string> {
+    std::string last = writer_->end(turn_->usage());
+    if (at_end_) at_end_();
+    return last;
+  };
+  const ApiResult<std::string> last =
+      at_end_ ? co_await workers.go_on(exchange, write_end) : write_end();
+  if (last && co_await exchange.send(*last)) (void)co_await exchange.end_stream();
   co_return ApiResult<void>();
 }
 

@@ -1,13 +1,15 @@
 // TurnAnswer: a turn on its way to the client, whole or in events, in the words of a writer.
 //
 // Events are written by the connection's own thread, so that a stream never waits for a worker.
-// Only log-probabilities of a whole text, which can be long, are left to one.
+// Only log-probabilities of a whole text, which can be long, are left to one, and what is done with
+// an answer before the client has the end of it.
 //
 // Threads: as of PreparedAnswer. Errors: send(): what the engine failed with, while there is still
 // an answer to give it in.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,7 +28,10 @@ class TurnAnswer final : public PreparedAnswer {
     bool streams;
     bool has_logprobs;
   };
-  TurnAnswer(std::unique_ptr<Turn> turn, std::unique_ptr<TurnWriter> writer, const Form& form);
+  // at_end: by a worker, after the writer's last word and before it is sent; may be empty. Not where
+  // the client has gone, nor where there is no answer but an error.
+  TurnAnswer(std::unique_ptr<Turn> turn, std::unique_ptr<TurnWriter> writer, const Form& form,
+             std::function<void()> at_end = {});
 
   boost::asio::awaitable<ApiResult<void>> send(HttpExchange& exchange,
                                                WorkerPool& workers) override;
@@ -39,6 +44,7 @@ class TurnAnswer final : public PreparedAnswer {
   const std::unique_ptr<Turn> turn_;
   const std::unique_ptr<TurnWriter> writer_;
   const Form form_;
+  const std::function<void()> at_end_;
 };
 
 }  // namespace slipstream

@@ -23,20 +23,6 @@ std::size_t n_values_max(const ServedModel& model) {
   return kAlways + kPerToken * static_cast<std::size_t>(model.engine->n_context());
 }
 
-ApiResult<void> check_values(const ServedModel& model, const Json& body) {
-  std::size_t n = 0;
-  for (const char* name : {"system", "messages", "tools"}) {
-    if (body.contains(name)) n += n_values(body[name]);
-  }
-  if (n <= n_values_max(model)) return {};
-  return std::unexpected(ApiError{
-      .message = format_text("'messages' and 'tools' have {} values, more than the {} that "
-                             "a context of {} tokens takes: leave out old messages, or tools",
-                             n, n_values_max(model), model.engine->n_context()),
-      .param = "messages",
-      .code = "context_length_exceeded"});
-}
-
 // Takes the messages and variables: values of the template are made of them.
 ApiResult<MarkedText> render(const ServedModel& model, ChatRequest& request) {
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -64,7 +50,18 @@ ApiResult<std::vector<Token>> tokens_of(const ServedModel& model, const MarkedTe
 
 }  // namespace
 
-ApiResult<void> check_chat(const ServedModel& model, const Json& body) {
+ApiResult<void> check_values(const ServedModel& model, std::size_t n) {
+  if (n <= n_values_max(model)) return {};
+  return std::unexpected(ApiError{
+      .message = format_text("'messages' and 'tools' have {} values, more than the {} that "
+                             "a context of {} tokens takes: leave out old messages, or tools",
+                             n, n_values_max(model), model.engine->n_context()),
+      .param = "messages",
+      .code = "context_length_exceeded"});
+}
+
+ApiResult<void> check_chat(const ServedModel& model, const Json& body,
+                           std::initializer_list<std::string_view> fields) {
   // submit() asks again.
   if (const Result<void> room = model.engine->check_room(); !room) {
     return std::unexpected(to_api_error(room.error()));
@@ -72,7 +69,11 @@ ApiResult<void> check_chat(const ServedModel& model, const Json& body) {
   if (!model.chat_template) {
     return refuse("model", "This model has no chat template: use /v1/completions");
   }
-  return check_values(model, body);
+  std::size_t n = 0;
+  for (const std::string_view name : fields) {
+    if (const Json* value = member(body, name)) n += n_values(*value);
+  }
+  return check_values(model, n);
 }
 
 ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request) {

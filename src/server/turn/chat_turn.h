@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
+#include <string_view>
 
 #include "server/api/chat_request.h"
 #include "server/client.h"
@@ -17,7 +19,14 @@
 namespace slipstream {
 
 // What can be refused before the body is read into a ChatRequest, and anything is built for it.
-[[nodiscard]] ApiResult<void> check_chat(const ServedModel& model, const Json& body);
+// fields: those of the body that become the prompt.
+[[nodiscard]] ApiResult<void> check_chat(const ServedModel& model, const Json& body,
+                                         std::initializer_list<std::string_view> fields = {
+                                             "messages", "tools"});
+
+// Whether a context could take messages and tools of so many values, where not all came with the
+// body.
+[[nodiscard]] ApiResult<void> check_values(const ServedModel& model, std::size_t n_values);
 
 // How many tokens the prompt of a conversation has. REQUIRES: check_chat().
 [[nodiscard]] ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request);

@@ -1,8 +1,7 @@
 // PrefixDirectory: prefix files in one directory, which belongs to one process at a time.
 //
-// A file is written under a temporary name, synced and then renamed: under its own name it is
-// complete or absent, even if the process or the machine dies. Only the owner can read the files,
-// because they hold what users asked. Files with other names are left alone.
+// Under its own name a file is complete or absent, and only the owner can read it
+// (base/private_folder.h): it holds what users asked. Files with other names are left alone.
 //
 // Threads: thread-safe; one thread creates, publishes and discards each id.
 // Errors:  as of the system calls; kOverloaded if another process has the directory.
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/private_folder.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "engine/prefixes/disk/prefix_index.h"
@@ -47,15 +47,12 @@ class PrefixDirectory {
   // Free space minus the disk's reserve, which is the smaller of 5 % and reserve_bytes_max.
   [[nodiscard]] Result<std::uint64_t> spare_bytes(std::uint64_t reserve_bytes_max) const;
 
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& path() const { return folder_.path(); }
 
  private:
-  PrefixDirectory(std::string path, UniqueFd directory, UniqueFd lock);
-  [[nodiscard]] Result<std::vector<std::string>> names() const;
+  explicit PrefixDirectory(PrivateFolder folder);
 
-  std::string path_;    // for messages: the directory may have been renamed since
-  UniqueFd directory_;  // files are opened through it, so only in the locked directory
-  UniqueFd lock_;
+  PrivateFolder folder_;
 };
 
 }  // namespace slipstream

@@ -1,0 +1,151 @@
+// POST /v1/responses, and GET and DELETE of what it has stored.
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "server/api/responses_error.h"
+#include "server/api/responses_request.h"
+#include "server/bounded_json.h"
+#include "server/http/target.h"
+#include "server/routes/model_route.h"
+#include "server/routes/routes.h"
+#include "server/routes/turn_answer.h"
+#include "server/store/input_items.h"
+#include "server/store/stored_past.h"
+#include "server/turn/chat_turn.h"
+#include "server/writers/responses_writer.h"
+
+namespace slipstream {
+namespace {
+
+constexpr std::string_view kOneResponse = "/v1/responses/";  // and its id
+constexpr std::string_view kInputItems = "/input_items";
+
+// Before the client knows the id, so that it can go on from it at once. A disk that is full costs
+// what was to be stored, not the answer.
+void store_response(ResponseStore& store, const ResponsesWriter& writer, Salt salt,
+                    std::string items) {
+  if (writer.response().empty()) return;
+  const Result<void> stored =
+      store.put(writer.id(), salt, {.response = writer.response(), .items = std::move(items)});
+  if (!stored) {
+    log::warn("responses.store", {{"id", writer.id()}, {"error", stored.error().message}});
+  }
+}
+
+// Until it is answered, a request keeps what is repeated and stored of it. Nearly all of that is in
+// the prompt, too; what is not, such as metadata, must not fill the memory while requests wait.
+ApiResult<void> check_kept(const ServedModel& model, const ResponsesRequest& request) {
+  constexpr std::size_t kAlways = std::size_t{256} << 10;
+  constexpr std::size_t kPerToken = 32;  // of text 4 to 10, and some of it twice
+  const std::size_t n = request.echo.size() + request.items.size();
+  const std::size_t n_max =
+      kAlways + kPerToken * static_cast<std::size_t>(model.engine->n_context());
+  if (n <= n_max) return {};
+  return std::unexpected(ApiError{
+      .message = format_text("The conversation and what belongs to it take {} bytes, more "
+                             "than the {} that a context of {} tokens takes: leave out old "
+                             "items, tools or metadata",
+                             n, n_max, model.engine->n_context()),
+      .param = "input",
+      .code = "context_length_exceeded"});
+}
+
+Prepared prepare_response(const RouteParts& parts, ServedModel& model, HttpExchange& exchange,
+                          Json& body, const Client& client) {
+  if (const auto checked = check_chat(model, body, {"input", "tools"}); !checked) {
+    return std::unexpected(in_words_of_responses(checked.error(), {}));
+  }
+  StoredPast past(parts.responses, client.salt);
+  ApiResult<ResponsesRequest> request = read_responses_request(body, past);
+  if (!request) return std::unexpected(request.error());
+  const std::size_t n = n_values(request->chat.messages) + n_values(request->chat.tools);
+  if (const auto checked = check_values(model, n); !checked) {
+    return std::unexpected(in_words_of_responses(checked.error(), {}));
+  }
+  if (const auto checked = check_kept(model, *request); !checked) {
+    return std::unexpected(checked.error());
+  }
+  auto writer = std::make_unique<ResponsesWriter>(ResponsesWriter::Options{
+      .model = model.name, .echo = std::move(request->echo), .spaces = std::move(request->spaces)});
+  std::function<void()> at_end;
+  if (!request->items.empty()) {
+    at_end = [&store = parts.responses, &writer = *writer, salt = client.salt,
+              items = std::move(request->items)]() mutable {
+      store_response(store, writer, salt, std::move(items));
+    };
+  }
+  const TurnAnswer::Form form(request->chat.options);
+  ApiResult<std::unique_ptr<Turn>> turn =
+      begin_chat(model, exchange, std::move(request->chat), client);
+  if (!turn) {
+    return std::unexpected(in_words_of_responses(turn.error(), request->tool_paths));
+  }
+  return std::make_unique<TurnAnswer>(std::move(*turn), std::move(writer), form, std::move(at_end));
+}
+
+ApiError no_response(const Error& error, const std::string& id) {
+  if (error.code != Code::kNotFound) return to_api_error(error);
+  return {.status = 404, .message = format_text("Response with id '{}' not found.", id)};
+}
+
+ApiResult<std::string> show_response(ResponseStore& store, const HttpExchange& exchange,
+                                     Salt salt) {
+  std::string id = without_percents(exchange.path().substr(kOneResponse.size()));
+  const bool wants_items = id.ends_with(kInputItems);
+  if (wants_items) id.resize(id.size() - kInputItems.size());
+  const std::string_view target = exchange.request().target();
+  if (query_value(target, "stream") == "true") {
+    return refuse("stream", "'stream' is not supported: an answer that is stored has ended");
+  }
+  Result<StoredResponse> stored = store.get(id, salt);
+  if (!stored) return std::unexpected(no_response(stored.error(), id));
+  if (wants_items) return input_items_page(id, *stored, target);
+  return std::move(stored->response);
+}
+
+ApiResult<std::string> delete_response(ResponseStore& store, const HttpExchange& exchange,
+                                       Salt salt) {
+  const std::string id = without_percents(exchange.path().substr(kOneResponse.size()));
+  if (const Result<void> removed = store.remove(id, salt); !removed) {
+    return std::unexpected(no_response(removed.error(), id));
+  }
+  return dump({{"id", id}, {"object", "response"}, {"deleted", true}});
+}
+
+// The disk is a worker's to wait for.
+using WithStore = ApiResult<std::string> (*)(ResponseStore&, const HttpExchange&, Salt);
+RouteAnswer answer_with_store(const RouteParts& parts, WithStore work, HttpExchange& exchange,
+                              const Client& client) {
+  ApiResult<std::string> body = co_await parts.workers.run(
+      exchange, [&] { return work(parts.responses, exchange, client.salt); });
+  if (!body) co_return std::unexpected(body.error());
+  (void)co_await exchange.reply({.body = std::move(*body)});
+  co_return ApiResult<void>();
+}
+
+}  // namespace
+
+void add_response_routes(RouteTable& table, const RouteParts& parts) {
+  using boost::beast::http::verb;
+  const auto prepare = [&parts](ServedModel& model, HttpExchange& exchange, Json& body,
+                                const Client& client) {
+    return prepare_response(parts, model, exchange, body, client);
+  };
+  table.add(model_route("/v1/responses", prepare, parts));
+  const auto add = [&](verb method, WithStore work) {
+    table.add({.method = method,
+               .path = kOneResponse,
+               .answer = [&parts, work](HttpExchange& exchange, const Client& client) {
+                 return answer_with_store(parts, work, exchange, client);
+               }});
+  };
+  add(verb::get, show_response);
+  add(verb::delete_, delete_response);
+}
+
+}  // namespace slipstream

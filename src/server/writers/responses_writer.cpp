@@ -1,0 +1,187 @@
+#include "server/writers/responses_writer.h"
+
+#include <utility>
+
+#include "base/format.h"
+#include "server/sse.h"
+#include "server/store/response_id.h"
+
+namespace slipstream {
+namespace {
+
+using Kind = ResponseOutput::Kind;
+
+Json usage_of_response(const Usage& usage) {
+  return {{"input_tokens", usage.n_prompt},
+          {"input_tokens_details", {{"cached_tokens", usage.n_cached}}},
+          {"output_tokens", usage.n_generated},
+          // Which tokens were markup is not known, so none are counted.
+          {"output_tokens_details", {{"reasoning_tokens", 0}}},
+          {"total_tokens", usage.n_prompt + usage.n_generated}};
+}
+
+// Clients decide by it whether to try again.
+std::string code_of(const ApiError& error) {
+  if (!error.code.empty()) return error.code;
+  return error.status == 429 ? "rate_limit_exceeded" : "server_error";
+}
+
+}  // namespace
+
+ResponsesWriter::ResponsesWriter(Options options)
+    : options_(std::move(options)),
+      id_(new_response_id()),
+      created_(std::time(nullptr)),
+      output_(id_, options_.spaces) {}
+
+std::string ResponsesWriter::begin() {
+  streams_ = true;
+  const std::string response = to_text("in_progress", {}, {});
+  emit_response("response.created", response);
+  emit_response("response.in_progress", response);
+  return std::exchange(events_, {});
+}
+
+std::string ResponsesWriter::write(TurnStep step) {
+  take(step);
+  return std::exchange(events_, {});
+}
+
+std::string ResponsesWriter::ping() {
+  emit_response("response.in_progress", to_text("in_progress", {}, {}));
+  return std::exchange(events_, {});
+}
+
+std::string ResponsesWriter::write(const ApiError& error) {
+  has_failed_ = true;
+  if (output_.is_open()) output_.close(false);
+  const Json reason = {{"code", code_of(error)}, {"message", error.message}};
+  emit_response("response.failed", to_text("failed", {}, reason));
+  return std::exchange(events_, {});
+}
+
+std::string ResponsesWriter::end(const Usage& usage) {
+  if (has_failed_) return {};
+  response_ = finished(usage);
+  emit_response(was_cut_short() ? "response.incomplete" : "response.completed", response_);
+  return std::exchange(events_, {});
+}
+
+void ResponsesWriter::collect(TurnStep step) { take(step); }
+
+std::string ResponsesWriter::whole(const Usage& usage) {
+  response_ = finished(usage);
+  return response_;
+}
+
+std::string ResponsesWriter::finished(const Usage& usage) {
+  return to_text(was_cut_short() ? "incomplete" : "completed", usage_of_response(usage), {});
+}
+
+void ResponsesWriter::take(const TurnStep& step) {
+  for (const ChatDelta& delta : step.deltas) take(delta);
+  if (!step.end) return;
+  ending_ = step.end;
+  if (output_.is_open()) close_item(!was_cut_short());
+}
+
+void ResponsesWriter::take(const ChatDelta& delta) {
+  const bool is_call_end = delta.kind == ChatDelta::Kind::kCallEnd;
+  if (is_call_end) return close_item(delta.complete);
+  if (output_.begins_item(delta)) {
+    if (output_.is_open()) close_item(true);
+    output_.begin(delta);
+    announce_item();
+  }
+  if (delta.kind == ChatDelta::Kind::kCallBegin) return;  // its text is a name
+  output_.append(delta.text);
+  announce_text(delta.text);
+}
+
+void ResponsesWriter::close_item(bool is_complete) {
+  output_.close(is_complete);
+  announce_end_of_item();
+}
+
+void ResponsesWriter::announce_item() {
+  if (!streams_) return;
+  const ResponseOutput::Item& item = output_.last();
+  Json added = output_.item(item);
+  if (item.kind != Kind::kCall) added["content"] = Json::array();  // the next event adds it
+  emit("response.output_item.added",
+       {{"output_index", output_.last_idx()}, {"item", std::move(added)}});
+  if (item.kind == Kind::kCall) return;
+  emit("response.content_part.added", {{"item_id", item.id},
+                                       {"output_index", output_.last_idx()},
+                                       {"content_index", 0},
+                                       {"part", ResponseOutput::part(item)}});
+}
+
+void ResponsesWriter::announce_text(const std::string& text) {
+  if (!streams_) return;
+  const ResponseOutput::Item& item = output_.last();
+  Json fields = {{"item_id", item.id}, {"output_index", output_.last_idx()}};
+  if (item.kind != Kind::kCall) fields["content_index"] = 0;
+  fields["delta"] = text;
+  if (item.kind == Kind::kMessage) fields["logprobs"] = Json::array();
+  switch (item.kind) {
+    case Kind::kReasoning: return emit("response.reasoning_text.delta", std::move(fields));
+    case Kind::kMessage: return emit("response.output_text.delta", std::move(fields));
+    case Kind::kCall: return emit("response.function_call_arguments.delta", std::move(fields));
+  }
+}
+
+void ResponsesWriter::announce_end_of_item() {
+  if (!streams_) return;
+  const ResponseOutput::Item& item = output_.last();
+  Json fields = {{"item_id", item.id}, {"output_index", output_.last_idx()}};
+  if (item.kind == Kind::kCall) {
+    fields["name"] = item.name;
+    fields["arguments"] = item.text;
+    emit("response.function_call_arguments.done", std::move(fields));
+  } else {
+    fields["content_index"] = 0;
+    Json of_part = fields;
+    of_part["part"] = ResponseOutput::part(item);
+    fields["text"] = item.text;
+    if (item.kind == Kind::kMessage) fields["logprobs"] = Json::array();
+    emit(item.kind == Kind::kMessage ? "response.output_text.done" : "response.reasoning_text.done",
+         std::move(fields));
+    emit("response.content_part.done", std::move(of_part));
+  }
+  emit("response.output_item.done",
+       {{"output_index", output_.last_idx()}, {"item", output_.item(item)}});
+}
+
+void ResponsesWriter::emit(std::string_view type, Json fields) {
+  Json event = {{"type", type}, {"sequence_number", n_events_++}};
+  event.update(std::move(fields));
+  events_ += event_of(type, dump(event));
+}
+
+void ResponsesWriter::emit_response(std::string_view type, const std::string& response) {
+  events_ += event_of(type, format_text(R"({{"type":"{}","sequence_number":{},"response":{}}})",
+                                        type, n_events_++, response));
+}
+
+std::string ResponsesWriter::to_text(std::string_view status, const Json& usage,
+                                     const Json& error) const {
+  const bool is_incomplete = status == "incomplete";
+  const Json head = {
+      {"id", id_},
+      {"object", "response"},
+      {"created_at", created_},
+      {"status", status},
+      {"completed_at", status == "completed" ? Json(std::time(nullptr)) : Json()},
+      {"error", error},
+      {"incomplete_details", is_incomplete ? Json{{"reason", "max_output_tokens"}} : Json()},
+      {"model", options_.model}};
+  const Json rest = {{"output", output_.all()}, {"usage", usage}};
+  // The echo is text already.
+  const std::string begin = dump(head);
+  std::string text = begin.substr(0, begin.size() - 1);
+  if (!options_.echo.empty()) text += "," + options_.echo;
+  return text + "," + dump(rest).substr(1);
+}
+
+}  // namespace slipstream
