@@ -1,6 +1,7 @@
-// PastResponses: what a client was answered before and may refer to, by id.
+// PastResponses: finds earlier responses that a request refers to by id.
 //
-// Threads: as of who makes one. Errors: none; what is gone, or was another client's, is null.
+// Threads: thread-compatible.
+// Errors:  none; null if it does not exist (any more) or belongs to another client.
 #pragma once
 
 #include <string_view>
@@ -16,9 +17,9 @@ class PastResponses {
   PastResponses(const PastResponses&) = delete;
   PastResponses& operator=(const PastResponses&) = delete;
 
-  // The items of the whole conversation, with those of this answer.
+  // The items of the whole conversation, including those of this response.
   [[nodiscard]] virtual Json conversation(std::string_view response_id) = 0;
-  // One item of an answer.
+  // One item of a response.
   [[nodiscard]] virtual Json item(std::string_view item_id) = 0;
 };
 

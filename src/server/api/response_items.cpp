@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-// Of a part of a message, a result or reasoning; null: it is none of a text.
+// The text of one part of a message, a result or reasoning. Null: the part is not text.
 Json* text_of_part(Json& part) {
   constexpr std::array<std::string_view, 5> kTexts = {"input_text", "output_text", "text",
                                                       "reasoning_text", "summary_text"};
@@ -23,7 +23,8 @@ Json* text_of_part(Json& part) {
   return text != part.end() && text->is_string() ? &*text : nullptr;
 }
 
-// A text, or the texts of parts, one per line, as the parts of a chat message are read.
+// Moves a text out of a field that is a string or an array of parts. The texts of parts are joined
+// with newlines, as for chat messages.
 ApiResult<std::string> take_text(Json& item, const char* name, const std::string& path) {
   const std::string where = format_text("{}.{}", path, name);
   Json content = take(item, name);
@@ -109,7 +110,7 @@ ApiResult<void> ItemMessages::add_message(Json& item, const std::string& path) {
 }
 
 ApiResult<void> ItemMessages::add_reasoning(Json& item, const std::string& path) {
-  // The text itself, or what there is of it.
+  // The reasoning itself if it is there, else its summary.
   const Json* content = member(item, "content");
   const bool has_content = content != nullptr && content->is_array() && !content->empty();
   const char* name = has_content ? "content" : "summary";

@@ -1,15 +1,17 @@
-// Items of OpenAI's Responses API as messages of its chat API, which templates read.
+// ItemMessages: turns items of OpenAI's Responses API into messages of its chat API, which chat
+// templates read.
 //
 //   message                   -> a message of its role; "developer" is "system"
 //   reasoning, function_call  -> "reasoning_content" and "tool_calls" of the assistant's message
 //   function_call_output      -> a message of the role "tool"
 //
-// What the assistant thought, said and called between two messages of others is one message: a turn
-// to a template. Ids of items are left out: they change, and a prompt that begins as an earlier one
-// is not computed again. A call_id only links a result to its call. Encrypted reasoning is OpenAI's
-// own and is left out.
+// Consecutive items of the assistant (reasoning, messages, calls) become one message, because a
+// template expects one message for each turn. Item ids are dropped: they change from request to
+// request, and a changed prompt could not reuse a computed prefix. A call_id only links a result to
+// its call. Encrypted reasoning can be read by OpenAI only and is dropped.
 //
-// Threads: thread-compatible. Errors: 400 that names the field, such as for what is no text.
+// Threads: thread-compatible.
+// Errors:  400 that names the field, for example for an image.
 #pragma once
 
 #include <string>
@@ -21,9 +23,9 @@ namespace slipstream {
 
 class ItemMessages {
  public:
-  // Takes the item apart. path: of the item in the body, "input[3]".
+  // Adds one item, and moves its texts out of it. path: where the item is in the body, "input[3]".
   [[nodiscard]] ApiResult<void> add(Json& item, const std::string& path);
-  // All messages, in order. Nothing can be added afterwards.
+  // Returns all messages in order. Nothing can be added afterwards.
   [[nodiscard]] Json take_all();
 
  private:
@@ -32,12 +34,12 @@ class ItemMessages {
   [[nodiscard]] ApiResult<void> add_call(Json& item, const std::string& path);
   [[nodiscard]] ApiResult<void> add_result(Json& item, const std::string& path);
 
-  // The assistant's message that is being made.
+  // The assistant's current message. Begins one if there is none.
   [[nodiscard]] Json& turn();
   void end_turn();
 
   Json messages_ = Json::array();
-  Json turn_;  // null: none
+  Json turn_;  // the assistant's current message; null: none
 };
 
 }  // namespace slipstream

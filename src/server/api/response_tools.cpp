@@ -11,7 +11,7 @@ namespace {
 
 class ToolReader {
  public:
-  // space: the namespace that has them; empty: none.
+  // space: the namespace that contains the tools; empty: none.
   ApiResult<void> read(Json& tools, const std::string& path, const std::string& space) {
     if (!tools.is_array()) return refuse(path, format_text("'{}' must be an array", path));
     for (std::size_t i = 0; i < tools.size(); ++i) {
@@ -39,7 +39,7 @@ class ToolReader {
       Json tools = take(tool, "tools");
       return tools.is_null() ? ApiResult<void>() : read(tools, path + ".tools", name);
     }
-    // A model could not say which of two it calls.
+    // The first function of a name counts: a call could not tell two apart.
     if (!names_.insert(name).second) return {};
     if (!space.empty()) result.spaces[name] = space;
     Json function = {{"name", name}};
@@ -64,7 +64,7 @@ std::unexpected<ApiError> wrong_choice() {
                 "\"name\": ...} or {\"type\": \"allowed_tools\", \"mode\": ..., \"tools\": [...]}");
 }
 
-// Those that are named, in their own order: the prompt depends on it.
+// Keeps the tools that are named, in the order of "tools": the prompt depends on the order.
 ApiResult<Json> allow(const Json& choice, ResponseTools& tools) {
   const Json* mode = member(choice, "mode");
   const Json* allowed = member(choice, "tools");

@@ -1,8 +1,8 @@
-// Tools of OpenAI's Responses API, which are flat, as its chat API has them.
+// Turns tools of OpenAI's Responses API, which are flat, into those of its chat API.
 //
-// Only functions can be called here. Tools that run at OpenAI, or that other kinds of models call
-// (web_search, mcp, custom, local_shell, ...), are left out: coding agents send some with every
-// request and give up where they are refused. The functions of a namespace are functions.
+// Models here can call functions only. All other tools (web_search, mcp, custom, local_shell, ...)
+// are dropped instead of refused: coding agents send some with every request and give up if they
+// are refused. The functions inside a namespace are taken like all other functions.
 //
 // Threads: plain data. Errors: 400 that names the field.
 #pragma once
@@ -17,14 +17,14 @@
 namespace slipstream {
 
 struct ResponseTools {
-  Json functions = Json::array();                  // as in {"type": "function", "function": {...}}
-  std::vector<std::string> paths = {};             // of each in the body: "tools[2]"
-  std::map<std::string, std::string> spaces = {};  // namespaces by the names of their functions
+  Json functions = Json::array();                  // [{"type": "function", "function": {...}}]
+  std::vector<std::string> paths = {};             // where each is in the body: "tools[2]"
+  std::map<std::string, std::string> spaces = {};  // function name to its namespace
 };
 
 [[nodiscard]] ApiResult<ResponseTools> read_response_tools(Json tools);
 
-// "tool_choice" as the chat API has it. One of "allowed_tools" takes all others away.
+// Returns "tool_choice" as the chat API has it. "allowed_tools" removes all other tools.
 [[nodiscard]] ApiResult<Json> read_response_tool_choice(Json choice, ResponseTools& tools);
 
 }  // namespace slipstream

@@ -17,7 +17,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
-// "tools[1].function": the functions have other places among the tools of the body.
+// Replaces "tools[1].function" by the place of that function in the body: the index counts functions
+// only.
 void replace_tool_paths(std::string& text, const std::vector<std::string>& paths) {
   constexpr std::string_view kBegin = "tools[";
   constexpr std::string_view kEnd = "].function";
@@ -43,7 +44,7 @@ ApiError in_words_of_responses(ApiError error, const std::vector<std::string>& t
       {"messages", "input"},
   }};
   for (std::string* text : {&error.param, &error.message}) {
-    *text = quotable(*text);  // a name in it may be megabytes of what is replaced
+    *text = quotable(*text);  // bounds the work: it may quote megabytes
     replace_tool_paths(*text, tool_paths);
     const bool is_quoted = text == &error.message;
     for (const auto& [from, to] : kNames) {

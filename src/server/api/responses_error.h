@@ -1,5 +1,5 @@
-// in_words_of_responses(): an error of a ChatRequest, or of what became of it, with the names that
-// fields have in a ResponsesRequest.
+// in_words_of_responses(): renames the fields in an error from the chat API's names to those of the
+// Responses API, because a ResponsesRequest is served as a ChatRequest.
 //
 // Threads: immutable.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace slipstream {
 
-// tool_paths: as of ResponseTools.
+// tool_paths: ResponseTools::paths.
 [[nodiscard]] ApiError in_words_of_responses(ApiError error,
                                              const std::vector<std::string>& tool_paths);
 

@@ -16,7 +16,7 @@ constexpr std::int64_t kOutputTokensMax = std::int64_t{1} << 30;
 
 struct Echoed {
   const char* name;
-  const char* otherwise;  // as JSON
+  const char* otherwise;  // the default, as JSON
 };
 constexpr std::array<Echoed, 19> kEchoed = {{
     {"background", "false"},
@@ -40,7 +40,7 @@ constexpr std::array<Echoed, 19> kEchoed = {{
     {"user", "null"},
 }};
 
-// As text at once: each value of JSON takes many times that.
+// Written as text at once, because JSON values take many times the memory.
 std::string echo_of(const Json& body) {
   const JsonFields fields(body);
   std::string echo;
@@ -52,7 +52,8 @@ std::string echo_of(const Json& body) {
   return echo;
 }
 
-// What would change the answer and is not done here is refused; what would not is accepted.
+// Refuses what this server cannot do if that would change the answer. Other fields are only checked
+// for their type.
 void check_response_fields(JsonFields& fields) {
   if (fields.boolean("background").value_or(false)) {
     fields.refuse("background", "'background' is not supported: stream the answer instead");
@@ -74,7 +75,7 @@ void check_response_fields(JsonFields& fields) {
   (void)fields.integer("top_logprobs", 0, kTopLogprobsMax);
 }
 
-// "text.format" is flat.
+// Returns "text.format", which is flat, as "response_format".
 ApiResult<Json> read_text_format(Json& body) {
   const auto text = body.find("text");
   if (text == body.end() || !text->is_object()) return Json();
@@ -88,7 +89,7 @@ ApiResult<Json> read_text_format(Json& body) {
   return Json{{"type", "json_schema"}, {"json_schema", {{"schema", std::move(schema)}}}};
 }
 
-// What "reasoning.effort" is to templates. What the client itself says to them counts more.
+// Tells the template about "reasoning.effort". Variables that the client sets itself win.
 ApiResult<void> add_effort(Json& body) {
   const Json* reasoning = member(body, "reasoning");
   if (reasoning == nullptr || !reasoning->is_object()) return {};
@@ -107,7 +108,7 @@ ApiResult<void> add_effort(Json& body) {
   return {};
 }
 
-// Puts what a reference names in its place.
+// Replaces an item_reference by the item that it names.
 ApiResult<void> resolve(Json& item, const std::string& path, PastResponses& past) {
   const Json* type = member(item, "type");
   if (type == nullptr || *type != "item_reference") return {};
@@ -126,7 +127,7 @@ ApiResult<void> resolve(Json& item, const std::string& path, PastResponses& past
 
 struct Items {
   Json all = Json::array();
-  std::size_t n_past = 0;  // those that the server kept itself come first
+  std::size_t n_past = 0;  // how many come first and are from the store
 };
 
 ApiResult<Items> read_past(JsonFields& fields, PastResponses& past) {
@@ -147,7 +148,7 @@ ApiResult<Items> read_past(JsonFields& fields, PastResponses& past) {
   return Items{.all = std::move(conversation), .n_past = n_past};
 }
 
-// The conversation so far, and what is new.
+// The stored conversation, then the new items.
 ApiResult<Items> read_items(JsonFields& fields, Json& body, PastResponses& past) {
   ApiResult<Items> items = read_past(fields, past);
   if (!items) return items;
@@ -163,7 +164,7 @@ ApiResult<Items> read_items(JsonFields& fields, Json& body, PastResponses& past)
     if (auto known = resolve(input[i], format_text("input[{}]", i), past); !known) {
       return std::unexpected(known.error());
     }
-    // Only OpenAI can read it, and it is long.
+    // Only OpenAI can read it, so it is not worth storing.
     if (input[i].is_object()) input[i].erase("encrypted_content");
     items->all.push_back(std::move(input[i]));
   }
@@ -191,7 +192,7 @@ void set(Json& body, const char* name, Json value) {
   body[name] = std::move(value);
 }
 
-// What the chat API would have been sent.
+// Rewrites the fields into those of the chat API.
 ApiResult<ResponseTools> make_chat_body(Json& body) {
   ApiResult<Json> format = read_text_format(body);
   if (!format) return std::unexpected(format.error());
@@ -200,7 +201,7 @@ ApiResult<ResponseTools> make_chat_body(Json& body) {
   if (!tools) return tools;
   ApiResult<Json> choice = read_response_tool_choice(take(body, "tool_choice"), *tools);
   if (!choice) return std::unexpected(choice.error());
-  // What the chat API has under these names is nothing here.
+  // These fields of the chat API do not exist in the Responses API.
   for (const char* name :
        {"n", "max_completion_tokens", "stream_options", "logprobs", "top_logprobs"}) {
     set(body, name, nullptr);

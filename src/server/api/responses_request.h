@@ -1,8 +1,8 @@
 // ResponsesRequest: the body of POST /v1/responses.
 //
-// It becomes the ChatRequest that the chat API would have made of the same conversation, so that
-// templates, tools and prefixes see no difference. Fields of the chat API that OpenAI does not have
-// here, such as top_k or seed, work as there.
+// It is read into the ChatRequest that the chat API would make of the same conversation. So both
+// have the same prompt and share computed prefixes. Fields that only the chat API documents, such as
+// top_k or seed, work here too.
 //
 // Threads: plain data. Errors: 400 that names the field.
 #pragma once
@@ -18,15 +18,15 @@ namespace slipstream {
 
 struct ResponsesRequest {
   ChatRequest chat = {};
-  // What the answer repeats of the request: members of a JSON object, as text without its braces.
+  // The fields of the request that the answer repeats: a JSON object as text, without its braces.
   std::string echo = {};
-  std::map<std::string, std::string> spaces = {};  // as of ResponseTools
-  std::vector<std::string> tool_paths = {};        // as of ResponseTools
-  // "store": all items of the conversation, as a JSON array. Empty: nothing is to be kept.
+  std::map<std::string, std::string> spaces = {};  // ResponseTools::spaces
+  std::vector<std::string> tool_paths = {};        // ResponseTools::paths
+  // All items of the conversation as a JSON array, for the store. Empty: "store" is false.
   std::string items = {};
 };
 
-// Takes what may be long out of the body.
+// Moves long values out of the body, because a copy of JSON takes many times the memory of its text.
 [[nodiscard]] ApiResult<ResponsesRequest> read_responses_request(Json& body, PastResponses& past);
 
 }  // namespace slipstream

@@ -25,39 +25,39 @@ class FakePast final : public PastResponses {
   }
 };
 
-ApiResult<ResponsesRequest> read(const std::string& body) {
+ApiResult<ResponsesRequest> read_response(const std::string& body) {
   Json json = Json::parse(body);
   FakePast past;
   return read_responses_request(json, past);
 }
 
 // The messages of a body whose input is this.
-std::string messages(const std::string& input, const std::string& more = "") {
-  const auto request = read(R"({"input": )" + input + more + "}");
+std::string messages_of_input(const std::string& input, const std::string& more = "") {
+  const auto request = read_response(R"({"input": )" + input + more + "}");
   return request ? dump(request->chat.messages) : request.error().message;
 }
 
-ApiError refusal(const std::string& body) {
-  const auto request = read(body);
+ApiError refusal_of_response(const std::string& body) {
+  const auto request = read_response(body);
   EXPECT_FALSE(request) << body;
   return request ? ApiError{} : request.error();
 }
 
 TEST(ResponsesRequest, InputIsATextOrMessages) {
-  EXPECT_EQ(messages(R"("Hi")"), R"([{"role":"user","content":"Hi"}])");
-  EXPECT_EQ(messages(R"([{"role": "user", "content": "Hi"},
+  EXPECT_EQ(messages_of_input(R"("Hi")"), R"([{"role":"user","content":"Hi"}])");
+  EXPECT_EQ(messages_of_input(R"([{"role": "user", "content": "Hi"},
                          {"type": "message", "role": "developer", "content": [
                            {"type": "input_text", "text": "a"}, {"type": "text", "text": "b"}]}])"),
             R"([{"role":"user","content":"Hi"},{"role":"system","content":"a\nb"}])");
-  EXPECT_EQ(messages(R"("Hi")", R"(, "instructions": "Be brief")"),
+  EXPECT_EQ(messages_of_input(R"("Hi")", R"(, "instructions": "Be brief")"),
             R"([{"role":"system","content":"Be brief"},{"role":"user","content":"Hi"}])");
-  EXPECT_EQ(messages(R"([{"role": "assistant", "content": [
+  EXPECT_EQ(messages_of_input(R"([{"role": "assistant", "content": [
                           {"type": "refusal", "refusal": "No"}]}])"),
             R"([{"role":"assistant","content":"No"}])");
 }
 
 TEST(ResponsesRequest, WhatAnAssistantDidIsOneMessage) {
-  EXPECT_EQ(messages(R"([{"role": "user", "content": "q"},
+  EXPECT_EQ(messages_of_input(R"([{"role": "user", "content": "q"},
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x",
          "content": [{"type": "reasoning_text", "text": "hm"}]},
         {"type": "message", "id": "msg_1", "role": "assistant",
@@ -75,7 +75,7 @@ TEST(ResponsesRequest, WhatAnAssistantDidIsOneMessage) {
             R"({"role":"tool","tool_call_id":"c1","content":"1"},)"
             R"({"role":"tool","tool_call_id":"c2","content":"2"},)"
             R"({"role":"assistant","content":"done"}])");
-  EXPECT_EQ(messages(R"([{"type": "reasoning", "summary": [
+  EXPECT_EQ(messages_of_input(R"([{"type": "reasoning", "summary": [
                           {"type": "summary_text", "text": "short"}]},
                          {"role": "assistant", "content": "a"},
                          {"role": "assistant", "content": "b"}])"),
@@ -83,8 +83,8 @@ TEST(ResponsesRequest, WhatAnAssistantDidIsOneMessage) {
 }
 
 TEST(ResponsesRequest, GoesOnWhereAnEarlierOneEnded) {
-  const auto request =
-      read(R"({"previous_response_id": "resp_1", "input": [{"role": "user", "content": "c"}]})");
+  const auto request = read_response(
+      R"({"previous_response_id": "resp_1", "input": [{"role": "user", "content": "c"}]})");
   ASSERT_TRUE(request);
   EXPECT_EQ(dump(request->chat.messages),
             R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"},)"
@@ -92,29 +92,31 @@ TEST(ResponsesRequest, GoesOnWhereAnEarlierOneEnded) {
   // With ids, for whoever lists them.
   EXPECT_EQ(Json::parse(request->items).size(), 3);
   EXPECT_EQ(Json::parse(request->items)[1]["id"], "msg_7");
-  const ApiError gone = refusal(R"({"previous_response_id": "resp_2", "input": "x"})");
+  const ApiError gone = refusal_of_response(R"({"previous_response_id": "resp_2", "input": "x"})");
   EXPECT_EQ(gone.status, 400);
   EXPECT_EQ(gone.code, "previous_response_not_found");
   EXPECT_EQ(gone.param, "previous_response_id");
 }
 
 TEST(ResponsesRequest, AReferenceIsTheItem) {
-  EXPECT_EQ(messages(R"([{"type": "item_reference", "id": "fc_1"}])"),
+  EXPECT_EQ(messages_of_input(R"([{"type": "item_reference", "id": "fc_1"}])"),
             R"([{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function",)"
             R"("function":{"name":"f","arguments":"{}"}}]}])");
-  EXPECT_EQ(refusal(R"({"input": [{"type": "item_reference", "id": "fc_2"}]})").param,
+  EXPECT_EQ(refusal_of_response(R"({"input": [{"type": "item_reference", "id": "fc_2"}]})").param,
             "input[0].id");
 }
 
 TEST(ResponsesRequest, KeepsNothingUnlessItMay) {
-  EXPECT_EQ(read(R"({"input": "x", "store": false})")->items, "");
+  EXPECT_EQ(read_response(R"({"input": "x", "store": false})")->items, "");
   EXPECT_EQ(
-      read(R"({"input": [{"role": "user", "content": "x", "encrypted_content": "y"}]})")->items,
+      read_response(R"({"input": [{"role": "user", "content": "x", "encrypted_content": "y"}]})")
+          ->items,
       R"([{"role":"user","content":"x"}])");
 }
 
 TEST(ResponsesRequest, ToolsAreNestedAndOthersLeftOut) {
-  const auto request = read(R"({"input": "x", "tool_choice": {"type": "function", "name": "g"},
+  const auto request =
+      read_response(R"({"input": "x", "tool_choice": {"type": "function", "name": "g"},
     "parallel_tool_calls": false, "tools": [
     {"type": "web_search"}, {"type": "custom", "name": "patch"},
     {"type": "function", "name": "f", "description": "d", "strict": true,
@@ -133,7 +135,7 @@ TEST(ResponsesRequest, ToolsAreNestedAndOthersLeftOut) {
 }
 
 TEST(ResponsesRequest, AllowedToolsAreTheOnlyOnes) {
-  const auto request = read(R"({"input": "x", "tools": [
+  const auto request = read_response(R"({"input": "x", "tools": [
     {"type": "function", "name": "f"}, {"type": "function", "name": "g"}],
     "tool_choice": {"type": "allowed_tools", "mode": "required",
                     "tools": [{"type": "function", "name": "g"}]}})");
@@ -144,7 +146,8 @@ TEST(ResponsesRequest, AllowedToolsAreTheOnlyOnes) {
 }
 
 TEST(ResponsesRequest, ReadsOptions) {
-  const auto request = read(R"({"input": "x", "model": "m", "stream": true, "temperature": 0.5,
+  const auto request =
+      read_response(R"({"input": "x", "model": "m", "stream": true, "temperature": 0.5,
     "top_p": 0.9, "top_k": 4, "max_output_tokens": 7, "n": 3, "max_tokens": 1, "logprobs": 5,
     "include": ["reasoning.encrypted_content"], "prompt_cache_key": "k", "truncation": "auto",
     "client_metadata": {"a": "b"}, "stream_options": {"include_obfuscation": false},
@@ -174,15 +177,15 @@ TEST(ResponsesRequest, ReadsOptions) {
 TEST(ResponsesRequest, LittleEffortIsNoThinking) {
   for (const char* effort : {"none", "minimal"}) {
     const auto request =
-        read(std::string(R"({"input": "x", "reasoning": {"effort": ")") + effort + "\"}}");
+        read_response(std::string(R"({"input": "x", "reasoning": {"effort": ")") + effort + "\"}}");
     EXPECT_EQ(dump(request->chat.template_variables), R"({"enable_thinking":false})");
   }
-  EXPECT_EQ(dump(read(R"({"input": "x", "reasoning": {"effort": "low"},
+  EXPECT_EQ(dump(read_response(R"({"input": "x", "reasoning": {"effort": "low"},
                           "chat_template_kwargs": {"enable_thinking": false}})")
                      ->chat.template_variables),
             R"({"enable_thinking":false,"reasoning_effort":"low"})");
-  EXPECT_TRUE(
-      read(R"({"input": "x", "reasoning": {"effort": null}})")->chat.template_variables.is_null());
+  EXPECT_TRUE(read_response(R"({"input": "x", "reasoning": {"effort": null}})")
+                  ->chat.template_variables.is_null());
 }
 
 TEST(ResponsesRequest, RefusalsNameTheField) {
@@ -220,7 +223,7 @@ TEST(ResponsesRequest, RefusalsNameTheField) {
       {R"({"input": "x", "tool_choice": {"type": "web_search"}})", "tool_choice"},
       {R"({"input": "x", "metadata": 3})", "metadata"}};
   for (const auto& [body, param] : cases) {
-    const ApiError error = refusal(body);
+    const ApiError error = refusal_of_response(body);
     EXPECT_EQ(error.status, 400) << body;
     EXPECT_EQ(error.param, param) << body << "\n" << error.message;
     EXPECT_NE(error.message, "") << body;

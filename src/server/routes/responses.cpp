@@ -1,4 +1,4 @@
-// POST /v1/responses, and GET and DELETE of what it has stored.
+// POST /v1/responses, and GET and DELETE of stored responses.
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,11 +22,11 @@
 namespace slipstream {
 namespace {
 
-constexpr std::string_view kOneResponse = "/v1/responses/";  // and its id
+constexpr std::string_view kOneResponse = "/v1/responses/";  // followed by an id
 constexpr std::string_view kInputItems = "/input_items";
 
-// Before the client knows the id, so that it can go on from it at once. A disk that is full costs
-// what was to be stored, not the answer.
+// Runs before the client gets the end of the answer, so that the client can continue from it at
+// once. If the disk is full, the client still gets its answer.
 void store_response(ResponseStore& store, const ResponsesWriter& writer, Salt salt,
                     std::string items) {
   if (writer.response().empty()) return;
@@ -37,11 +37,12 @@ void store_response(ResponseStore& store, const ResponsesWriter& writer, Salt sa
   }
 }
 
-// Until it is answered, a request keeps what is repeated and stored of it. Nearly all of that is in
-// the prompt, too; what is not, such as metadata, must not fill the memory while requests wait.
+// A request keeps its echo and its items until it is answered. The prompt bounds most of that. This
+// bounds the rest, such as metadata, so that waiting requests cannot fill the memory.
 ApiResult<void> check_kept(const ServedModel& model, const ResponsesRequest& request) {
   constexpr std::size_t kAlways = std::size_t{256} << 10;
-  constexpr std::size_t kPerToken = 32;  // of text 4 to 10, and some of it twice
+  constexpr std::size_t kPerToken =
+      32;  // text has 4 to 10 bytes per token, and some of it is kept twice
   const std::size_t n = request.echo.size() + request.items.size();
   const std::size_t n_max =
       kAlways + kPerToken * static_cast<std::size_t>(model.engine->n_context());
@@ -117,7 +118,7 @@ ApiResult<std::string> delete_response(ResponseStore& store, const HttpExchange&
   return dump({{"id", id}, {"object", "response"}, {"deleted", true}});
 }
 
-// The disk is a worker's to wait for.
+// On a worker, because it waits for the disk.
 using WithStore = ApiResult<std::string> (*)(ResponseStore&, const HttpExchange&, Salt);
 RouteAnswer answer_with_store(const RouteParts& parts, WithStore work, HttpExchange& exchange,
                               const Client& client) {

@@ -33,9 +33,9 @@ class RouteTable {
  public:
   // REQUIRES: no other has this path and method.
   void add(Route route);
-  // The first of those with this path. Null: there is none.
+  // The first route with this path. Null: there is none.
   [[nodiscard]] const Route* find(std::string_view path) const;
-  // The one of this method, or find(path) where there is none.
+  // The route with this path and method, or else find(path).
   [[nodiscard]] const Route* find(std::string_view path, boost::beast::http::verb method) const;
 
  private:

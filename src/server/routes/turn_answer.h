@@ -28,8 +28,8 @@ class TurnAnswer final : public PreparedAnswer {
     bool streams;
     bool has_logprobs;
   };
-  // at_end: by a worker, after the writer's last word and before it is sent; may be empty. Not where
-  // the client has gone, nor where there is no answer but an error.
+  // at_end: called on a worker once the answer is complete, before the client gets its end. Not
+  // called if the client has gone or an answer that is not streamed fails. May be empty.
   TurnAnswer(std::unique_ptr<Turn> turn, std::unique_ptr<TurnWriter> writer, const Form& form,
              std::function<void()> at_end = {});
 

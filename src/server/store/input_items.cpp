@@ -13,7 +13,7 @@ namespace slipstream {
 namespace {
 
 ApiResult<std::size_t> read_limit(std::string_view target) {
-  constexpr std::size_t kLimitMax = 100;  // OpenAI's, as is what there is without one
+  constexpr std::size_t kLimitMax = 100;  // both as in OpenAI's API
   constexpr std::size_t kLimit = 20;
   const std::string text = query_value(target, "limit");
   if (text.empty()) return kLimit;
@@ -26,7 +26,7 @@ ApiResult<std::size_t> read_limit(std::string_view target) {
   return limit;
 }
 
-// A client may leave out ids and types; those who list items need both.
+// Clients may send items without id and type, but need both in a list.
 Json as_listed(Json item, const std::string& response_id, std::size_t idx) {
   if (!item.is_object()) return item;
   if (!item.contains("type")) item["type"] = "message";

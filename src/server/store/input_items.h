@@ -1,6 +1,6 @@
-// One page of what a stored response was given, as GET /v1/responses/ID/input_items has it.
+// input_items_page(): the answer to GET /v1/responses/ID/input_items.
 //
-// Threads: immutable. Errors: 400 that names the query's value.
+// Threads: immutable. Errors: 400 that names the query parameter.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace slipstream {
 
-// target: of the request, with "limit", "order" and "after" behind its '?'.
+// target: the request's, whose query may have "limit", "order" and "after".
 [[nodiscard]] ApiResult<std::string> input_items_page(const std::string& response_id,
                                                       const StoredResponse& stored,
                                                       std::string_view target);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kMagic = "slipstream-response 1 ";
 
-// The next number of the line, and the letter behind it.
+// Reads the next number of the line and the character after it.
 template <typename Number>
 bool read_number(std::string_view& text, Number& number, int base, char behind) {
   const auto [end, error] = std::from_chars(text.begin(), text.end(), number, base);
@@ -34,7 +34,7 @@ Result<DocumentHead> read_document_head(std::string_view text) {
   DocumentHead head;
   const bool is_ours = text.starts_with(kMagic);
   if (is_ours) text.remove_prefix(kMagic.size());
-  constexpr std::uint64_t kPartBytesMax = std::uint64_t{1} << 40;  // sums do not overflow
+  constexpr std::uint64_t kPartBytesMax = std::uint64_t{1} << 40;  // so that sums do not overflow
   if (!is_ours || !read_number(text, head.salt, 16, ' ') ||
       !read_number(text, head.created_ns, 10, ' ') ||
       !read_number(text, head.response_bytes, 10, ' ') ||

@@ -21,7 +21,7 @@ bool is_hex(std::string_view text) {
 }  // namespace
 
 std::string random_id(std::string_view prefix) {
-  std::random_device random;  // of the system: nothing that was seen tells what comes
+  std::random_device random;  // the system's: earlier ids do not reveal later ones
   return format_text("{}_{:08x}{:08x}{:08x}{:08x}", prefix, random(), random(), random(), random());
 }
 

@@ -1,5 +1,5 @@
-// Ids of stored responses: "resp_" and 32 hexadecimal digits. Ids of a response's items have the
-// digits of the response and their place in it, so that an item is found without a list of all.
+// Ids of responses: "resp_" and 32 hexadecimal digits. The id of an item has the digits of its
+// response and its index in the output, so that an item is found without an index of all items.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once
@@ -11,21 +11,21 @@
 
 namespace slipstream {
 
-// Nobody can guess the next one.
+// Random, so that nobody can guess another client's.
 [[nodiscard]] std::string new_response_id();
-// Asked before an id becomes the name of a file.
+// Must be checked before an id is used as a file name.
 [[nodiscard]] bool is_response_id(std::string_view id);
 
 struct ItemPlace {
   std::string response_id;
-  std::size_t idx;  // among the items of its output
+  std::size_t idx;  // index in the response's output
 };
-// "msg_..." with the prefix "msg".
+// "msg_0123...0002" for the prefix "msg".
 [[nodiscard]] std::string item_id(std::string_view prefix, const ItemPlace& place);
-// None: it is no id of ours.
+// None: this server did not make the id.
 [[nodiscard]] std::optional<ItemPlace> place_of_item(std::string_view id);
 
-// "call_..." and so on: no two alike.
+// A unique id such as "call_0123...".
 [[nodiscard]] std::string random_id(std::string_view prefix);
 
 }  // namespace slipstream

@@ -70,7 +70,7 @@ Result<void> ResponseStore::scan() {
   const Result<std::vector<std::string>> names = folder_->names();
   if (!names) return std::unexpected(names.error());
   for (const std::string& name : *names) {
-    if (is_temporary(name)) (void)folder_->remove(name);  // its writer died
+    if (is_temporary(name)) (void)folder_->remove(name);  // its writer died before the rename
     if (!is_response_id(name)) continue;
     Result<Entry> entry = read_entry(name);
     if (entry) {
@@ -82,7 +82,7 @@ Result<void> ResponseStore::scan() {
       remove_file(name);
     }
   }
-  const Result<std::vector<std::string>> too_many = make_room(0);  // of a larger --responses-size
+  const Result<std::vector<std::string>> too_many = make_room(0);  // the limit may be lower now
   if (too_many) {
     for (const std::string& id : *too_many) remove_file(id);
   }

@@ -1,15 +1,15 @@
-// ResponseStore: responses that clients may ask for again or go on from, within a number of bytes;
-// the oldest go first.
+// ResponseStore: keeps responses that clients may read again or continue, up to a number of bytes.
+// The oldest are removed first.
 //
-// In a folder they survive a restart; without one they are kept in memory. Each is its client's
-// alone: under another salt it is not there. A file is named by the id and has a line
+// With a folder, responses survive a restart; without one they are kept in memory. A response is
+// visible only under the salt of the client that made it. A file has the id as its name and contains
 //   slipstream-response 1 SALT CREATED_NS RESPONSE_BYTES ITEMS_BYTES
-// and behind it the response and the items of its conversation, both JSON. One that is damaged is
-// removed when it is met; other names are left alone.
+// as its first line, then the response and the items of its conversation, both JSON. Damaged files
+// are removed when they are found. Files with other names are left alone.
 //
-// Threads: thread-safe. put(), get() and remove() wait for the disk: on workers only.
-// Errors:  open(): as of PrivateFolder. get(), remove(): kNotFound. put(): kUnsupported for what is
-//          larger than all may be together, kOverloaded if too much is being written, as of files.
+// Threads: thread-safe. put(), get() and remove() wait for the disk: call them on workers only.
+// Errors:  open(): as of PrivateFolder. get(), remove(): kNotFound. put(): kUnsupported if it is
+//          larger than the limit, kOverloaded if too much is being written; else as of files.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@
 namespace slipstream {
 
 struct StoredResponse {
-  std::string response;  // as the client got it
-  std::string items;     // all that came before its output, as a JSON array
+  std::string response;  // as it was sent to the client
+  std::string items;     // the conversation before its output, as a JSON array
 };
 
 struct ResponseStoreOptions {
-  std::string folder = {};  // empty: in memory
+  std::string folder = {};  // empty: keep them in memory
   std::uint64_t bytes_max = std::uint64_t{64} << 20;
   std::size_t n_max = 16'384;
 };
@@ -55,7 +55,7 @@ class ResponseStore {
     Salt salt = 0;
     std::int64_t created_ns = 0;
     std::uint64_t n_bytes = 0;
-    std::shared_ptr<const std::string> text = {};  // in memory only; shared with who reads it
+    std::shared_ptr<const std::string> text = {};  // only without a folder; shared with readers
   };
 
   ResponseStore(const ResponseStoreOptions& options, std::optional<PrivateFolder> folder);
@@ -63,7 +63,8 @@ class ResponseStore {
   [[nodiscard]] Result<Entry> read_entry(const std::string& id) const;
   [[nodiscard]] Result<Entry> find(const std::string& id, Salt salt);
 
-  // Takes so many bytes for one that is about to be written; what had to go.
+  // Reserves room for a response that is about to be written. Returns the ids that it removed from
+  // the index for that; their files are still there.
   [[nodiscard]] Result<std::vector<std::string>> make_room(std::uint64_t n_bytes);
   [[nodiscard]] Result<void> write_file(const std::string& id, const std::string& text) const;
   [[nodiscard]] Result<std::string> read_file(const std::string& id, std::uint64_t n_bytes) const;
@@ -77,7 +78,7 @@ class ResponseStore {
   Mutex mutex_;
   std::map<std::string, Entry> entries_ SLIP_GUARDED_BY(mutex_);
   std::set<std::pair<std::int64_t, std::string>> by_age_ SLIP_GUARDED_BY(mutex_);
-  std::uint64_t n_bytes_ SLIP_GUARDED_BY(mutex_) = 0;  // with those that are being written
+  std::uint64_t n_bytes_ SLIP_GUARDED_BY(mutex_) = 0;  // including responses that are being written
 };
 
 }  // namespace slipstream

@@ -1,6 +1,6 @@
-// StoredPast: what one client was answered before, out of the store.
+// StoredPast: finds earlier responses of one client in the store.
 //
-// Threads: of one request, on a worker. Errors: none; what cannot be read is not there.
+// Threads: thread-compatible; on a worker. Errors: none; what cannot be read is null.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class StoredPast final : public PastResponses {
  private:
   ResponseStore& store_;
   const Salt salt_;
-  // The response of the last item: clients refer to all items of one, in order.
+  // The response of the last item that was found: clients refer to its items one after another.
   std::string last_id_ = {};
   Json last_output_ = {};
   std::size_t n_bytes_read_ = 0;

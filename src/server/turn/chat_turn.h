@@ -19,13 +19,13 @@
 namespace slipstream {
 
 // What can be refused before the body is read into a ChatRequest, and anything is built for it.
-// fields: those of the body that become the prompt.
+// fields: the fields of the body that become the prompt.
 [[nodiscard]] ApiResult<void> check_chat(const ServedModel& model, const Json& body,
                                          std::initializer_list<std::string_view> fields = {
                                              "messages", "tools"});
 
-// Whether a context could take messages and tools of so many values, where not all came with the
-// body.
+// Refuses messages and tools with more JSON values than a context could take. For conversations of
+// which a part was stored, and not in the body.
 [[nodiscard]] ApiResult<void> check_values(const ServedModel& model, std::size_t n_values);
 
 // How many tokens the prompt of a conversation has. REQUIRES: check_chat().

@@ -1,6 +1,5 @@
-// ResponseOutput: the items of a response, as the model writes them: reasoning, messages, calls.
-//
-// The last item may be open: more of it comes.
+// ResponseOutput: collects what a model writes as the items of a response: reasoning, messages and
+// function calls. The last item may be open, which means that more text of it will come.
 //
 // Threads: thread-compatible. Errors: none.
 #pragma once
@@ -22,16 +21,16 @@ class ResponseOutput {
   struct Item {
     Kind kind;
     std::string id;
-    std::string text = {};     // or the arguments of a call
-    std::string name = {};     // of what is called
-    std::string call_id = {};  // by which its result is known
+    std::string text = {};     // of a call: its arguments
+    std::string name = {};     // of the function that is called
+    std::string call_id = {};  // links the call to its result
     Status status = Status::kInProgress;
   };
 
-  // spaces: namespaces by the names of their functions.
+  // spaces: ResponseTools::spaces.
   ResponseOutput(std::string response_id, std::map<std::string, std::string> spaces);
 
-  // Whether this delta is of another item than the open one.
+  // Whether this delta belongs to a new item.
   [[nodiscard]] bool begins_item(const ChatDelta& delta) const;
   void begin(const ChatDelta& delta);
   void append(const std::string& text) { items_.back().text += text; }
@@ -43,7 +42,7 @@ class ResponseOutput {
   [[nodiscard]] const Item& last() const { return items_.back(); }
   [[nodiscard]] std::size_t last_idx() const { return items_.size() - 1; }
 
-  // As the API has them: an item, its only part, all items.
+  // JSON of an item, of its only content part, and of all items.
   [[nodiscard]] Json item(const Item& item) const;
   [[nodiscard]] static Json part(const Item& item);
   [[nodiscard]] Json all() const;

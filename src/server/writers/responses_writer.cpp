@@ -15,12 +15,12 @@ Json usage_of_response(const Usage& usage) {
   return {{"input_tokens", usage.n_prompt},
           {"input_tokens_details", {{"cached_tokens", usage.n_cached}}},
           {"output_tokens", usage.n_generated},
-          // Which tokens were markup is not known, so none are counted.
+          // Not counted: tokens of reasoning cannot be told from those of markup around it.
           {"output_tokens_details", {{"reasoning_tokens", 0}}},
           {"total_tokens", usage.n_prompt + usage.n_generated}};
 }
 
-// Clients decide by it whether to try again.
+// Clients decide by this code whether to try again.
 std::string code_of(const ApiError& error) {
   if (!error.code.empty()) return error.code;
   return error.status == 429 ? "rate_limit_exceeded" : "server_error";
@@ -93,7 +93,7 @@ void ResponsesWriter::take(const ChatDelta& delta) {
     output_.begin(delta);
     announce_item();
   }
-  if (delta.kind == ChatDelta::Kind::kCallBegin) return;  // its text is a name
+  if (delta.kind == ChatDelta::Kind::kCallBegin) return;  // its text is the function's name
   output_.append(delta.text);
   announce_text(delta.text);
 }
@@ -107,7 +107,7 @@ void ResponsesWriter::announce_item() {
   if (!streams_) return;
   const ResponseOutput::Item& item = output_.last();
   Json added = output_.item(item);
-  if (item.kind != Kind::kCall) added["content"] = Json::array();  // the next event adds it
+  if (item.kind != Kind::kCall) added["content"] = Json::array();  // the next event adds the part
   emit("response.output_item.added",
        {{"output_index", output_.last_idx()}, {"item", std::move(added)}});
   if (item.kind == Kind::kCall) return;
@@ -177,7 +177,7 @@ std::string ResponsesWriter::to_text(std::string_view status, const Json& usage,
       {"incomplete_details", is_incomplete ? Json{{"reason", "max_output_tokens"}} : Json()},
       {"model", options_.model}};
   const Json rest = {{"output", output_.all()}, {"usage", usage}};
-  // The echo is text already.
+  // The echo is JSON text already, so it is inserted into the text.
   const std::string begin = dump(head);
   std::string text = begin.substr(0, begin.size() - 1);
   if (!options_.echo.empty()) text += "," + options_.echo;

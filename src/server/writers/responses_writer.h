@@ -1,8 +1,8 @@
 // ResponsesWriter: the answer to POST /v1/responses.
 //
-// A stream has an event for everything that changes, each numbered and with its name as `type` and
-// on a line of its own; OpenAI's client builds the response from them and insists on their order.
-// Its last event has the whole response, as the answer that is not streamed is.
+// A stream has an event for each change. OpenAI's client builds the response from the events and
+// fails if one is missing or out of order. The last event contains the whole response, which is also
+// the body of an answer that is not streamed.
 //
 // Threads: as of TurnWriter. Errors: none.
 #pragma once
@@ -22,14 +22,14 @@ class ResponsesWriter final : public TurnWriter {
  public:
   struct Options {
     std::string model;
-    std::string echo = {};                           // as of ResponsesRequest
-    std::map<std::string, std::string> spaces = {};  // as of ResponseTools
+    std::string echo = {};                           // ResponsesRequest::echo
+    std::map<std::string, std::string> spaces = {};  // ResponseTools::spaces
   };
   explicit ResponsesWriter(Options options);
 
   std::string begin() override;
   std::string write(TurnStep step) override;
-  // The response as it is now: clients take it as what they are to go on with.
+  // Sends the whole response so far: OpenAI's client replaces its own state by it.
   std::string ping() override;
   std::string write(const ApiError& error) override;
   std::string end(const Usage& usage) override;
@@ -37,7 +37,7 @@ class ResponsesWriter final : public TurnWriter {
   std::string whole(const Usage& usage) override;
 
   [[nodiscard]] const std::string& id() const { return id_; }
-  // The response to the end; after end() or whole(). Empty: it failed.
+  // The complete response, after end() or whole(). Empty: it failed.
   [[nodiscard]] const std::string& response() const { return response_; }
 
  private:
@@ -45,11 +45,11 @@ class ResponsesWriter final : public TurnWriter {
   void take(const ChatDelta& delta);
   void close_item(bool is_complete);
 
-  // Into events_, of a stream only.
+  // These append to events_. They do nothing if the answer is not streamed.
   void announce_item();
   void announce_text(const std::string& text);
   void announce_end_of_item();
-  // The event's own fields behind type and number.
+  // fields: those of the event besides its type and number.
   void emit(std::string_view type, Json fields);
   void emit_response(std::string_view type, const std::string& response);
 

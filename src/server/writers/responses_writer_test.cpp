@@ -3,22 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <regex>
 #include <string>
+
+#include "server/writers/turn_steps_test_support.h"
 
 namespace slipstream {
 namespace {
 
 using Delta = ChatDelta::Kind;
-
-// Without what differs from answer to answer; places in ids stay.
-std::string without_ids(const std::string& text) {
-  const std::string ids = std::regex_replace(text, std::regex("_[0-9a-f]{32}"), "_ID");
-  return std::regex_replace(ids, std::regex("_at\":[0-9]+"), "_at\":0");
-}
-
-TurnStep step_of(ChatDeltas deltas) { return {.choice = 0, .deltas = std::move(deltas)}; }
-TurnStep end_of(TurnEnd::Reason reason) { return {.choice = 0, .end = TurnEnd{.reason = reason}}; }
 
 ChatDeltas call_of(const char* name, bool is_complete = true) {
   return {{.kind = Delta::kCallBegin, .text = name, .call_idx = 0},
@@ -26,7 +18,7 @@ ChatDeltas call_of(const char* name, bool is_complete = true) {
           {.kind = Delta::kCallEnd, .call_idx = 0, .complete = is_complete}};
 }
 
-ResponsesWriter::Options options() {
+ResponsesWriter::Options response_options() {
   return {.model = "m", .echo = R"("store":true)", .spaces = {{"g", "space"}}};
 }
 
@@ -55,7 +47,7 @@ std::string message(const std::string& id, const std::string& status, const std:
 }
 
 TEST(ResponsesWriter, AStreamTellsAllThatChanges) {
-  ResponsesWriter writer(options());
+  ResponsesWriter writer(response_options());
   const std::string begun = R"("response":)" + response("in_progress", "[]");
   EXPECT_EQ(without_ids(writer.begin()),
             event("response.created", 0, begun) + event("response.in_progress", 1, begun));
@@ -75,7 +67,7 @@ TEST(ResponsesWriter, AStreamTellsAllThatChanges) {
             event("response.in_progress", 5,
                   R"("response":)" +
                       response("in_progress", "[" + message("ID0000", "in_progress", "a") + "]")));
-  EXPECT_EQ(without_ids(writer.write(end_of(TurnEnd::Reason::kStop))),
+  EXPECT_EQ(without_ids(writer.write(last_step({.reason = TurnEnd::Reason::kStop}))),
             event("response.output_text.done", 6, place + R"("text":"a","logprobs":[])") +
                 event("response.content_part.done", 7,
                       place + R"("part":{"type":"output_text","text":"a","annotations":[],)"
@@ -90,7 +82,7 @@ TEST(ResponsesWriter, AStreamTellsAllThatChanges) {
 }
 
 TEST(ResponsesWriter, ThoughtsAndCallsAreItems) {
-  ResponsesWriter writer(options());
+  ResponsesWriter writer(response_options());
   (void)writer.begin();
   const std::string thought = R"("item_id":"rs_ID0000","output_index":0,"content_index":0,)";
   const std::string thoughts =
@@ -123,15 +115,15 @@ TEST(ResponsesWriter, ThoughtsAndCallsAreItems) {
                       R"("output_index":1,"item":{"id":"fc_ID0001","type":"function_call",)"
                       R"("status":"completed",)" +
                           call));
-  EXPECT_EQ(writer.write(end_of(TurnEnd::Reason::kToolCalls)), "");
+  EXPECT_EQ(writer.write(last_step({.reason = TurnEnd::Reason::kToolCalls})), "");
 }
 
 TEST(ResponsesWriter, AWholeAnswerIsTheResponse) {
-  ResponsesWriter writer(options());
+  ResponsesWriter writer(response_options());
   writer.collect(step_of({{.kind = Delta::kContent, .text = "a"}}));
   writer.collect(step_of({{.kind = Delta::kContent, .text = "b"}}));
   writer.collect(step_of(call_of("f")));
-  writer.collect(end_of(TurnEnd::Reason::kToolCalls));
+  writer.collect(last_step({.reason = TurnEnd::Reason::kToolCalls}));
   const std::string whole = writer.whole({.n_prompt = 5, .n_cached = 3, .n_generated = 2});
   EXPECT_EQ(without_ids(whole),
             response("completed",
@@ -143,22 +135,22 @@ TEST(ResponsesWriter, AWholeAnswerIsTheResponse) {
 }
 
 TEST(ResponsesWriter, WhatIsCutShortIsIncomplete) {
-  ResponsesWriter writer(options());
+  ResponsesWriter writer(response_options());
   writer.collect(step_of({{.kind = Delta::kContent, .text = "a"}}));
-  writer.collect(end_of(TurnEnd::Reason::kLength));
+  writer.collect(last_step({.reason = TurnEnd::Reason::kLength}));
   EXPECT_EQ(without_ids(writer.whole({.n_prompt = 5, .n_cached = 3, .n_generated = 2})),
             response("incomplete", "[" + message("ID0000", "incomplete", "a") + "]", kUsage));
-  ResponsesWriter streamed(options());
+  ResponsesWriter streamed(response_options());
   (void)streamed.begin();
   (void)streamed.write(step_of(call_of("f", false)));
-  (void)streamed.write(end_of(TurnEnd::Reason::kLength));
+  (void)streamed.write(last_step({.reason = TurnEnd::Reason::kLength}));
   const std::string last = streamed.end({});
   EXPECT_TRUE(last.starts_with("event: response.incomplete\n")) << last;
   EXPECT_NE(last.find(R"("type":"function_call","status":"incomplete")"), std::string::npos);
 }
 
 TEST(ResponsesWriter, AFailureEndsIt) {
-  ResponsesWriter writer(options());
+  ResponsesWriter writer(response_options());
   (void)writer.begin();
   EXPECT_EQ(without_ids(writer.write(ApiError{.status = 500, .message = "no memory"})),
             event("response.failed", 2,
@@ -166,7 +158,7 @@ TEST(ResponsesWriter, AFailureEndsIt) {
                                               R"({"code":"server_error","message":"no memory"})")));
   EXPECT_EQ(writer.end({}), "");
   EXPECT_EQ(writer.response(), "");
-  ResponsesWriter other(options());
+  ResponsesWriter other(response_options());
   EXPECT_NE(other.write(ApiError{.status = 429, .message = "x"}).find("rate_limit_exceeded"),
             std::string::npos);
   EXPECT_NE(other.write(ApiError{.message = "x", .code = "context_length_exceeded"})

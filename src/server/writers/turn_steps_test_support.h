@@ -12,8 +12,9 @@
 namespace slipstream {
 
 inline std::string without_ids(const std::string& text) {
-  const std::string ids = std::regex_replace(text, std::regex("-[0-9a-f]{32}"), "-ID");
-  return std::regex_replace(ids, std::regex("\"(created|created_at)\":[0-9]+"), "\"$1\":0");
+  const std::string ids = std::regex_replace(text, std::regex("([-_])[0-9a-f]{32}"), "$1ID");
+  return std::regex_replace(ids, std::regex("\"(created|created_at|completed_at)\":[0-9]+"),
+                            "\"$1\":0");
 }
 
 inline TurnStep step_of(ChatDeltas deltas) { return {.choice = 0, .deltas = std::move(deltas)}; }
