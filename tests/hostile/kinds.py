@@ -9,6 +9,7 @@ import json
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
 RESPONSES = "/v1/responses"
+MESSAGES = "/v1/messages"
 USER = {"role": "user", "content": "Who is amber?"}
 
 
@@ -22,6 +23,10 @@ def chat(**members):
 
 def response(**members):
     return dumped({"input": "Who is amber?", "max_output_tokens": 1, **members})
+
+
+def with_blocks(blocks, role="user", **members):
+    return dumped({"messages": [USER, {"role": role, "content": blocks}], "max_tokens": 1, **members})
 
 
 def with_content(text):
@@ -122,6 +127,23 @@ KINDS = {
     "many tools that are left out": (RESPONSES, lambda n: response(tools=many(n, lambda i: {"type": "web_search"}))),
     "many functions of a namespace": (RESPONSES, lambda n: response(tools=[{
         "type": "namespace", "name": "s", "tools": many(n, lambda i: {"type": "function", "name": f"f{i}"})}])),
+    "many blocks": (MESSAGES, lambda n: with_blocks(many(n, lambda i: {"type": "text", "text": "x"}))),
+    "many blocks of the system": (MESSAGES, lambda n: dumped({
+        "messages": [USER], "max_tokens": 1, "system": many(n, lambda i: {"type": "text", "text": "x"})})),
+    "many thoughts": (MESSAGES, lambda n: with_blocks(many(n, lambda i: {
+        "type": "thinking", "thinking": "x", "signature": "s"}), "assistant")),
+    "many uses of tools": (MESSAGES, lambda n: with_blocks(many(n, lambda i: {
+        "type": "tool_use", "id": f"c{i}", "name": "f", "input": {}}), "assistant")),
+    "many results": (MESSAGES, lambda n: with_blocks(many(n, lambda i: {
+        "type": "tool_result", "tool_use_id": f"c{i}", "content": "x"}))),
+    "many members of an input": (MESSAGES, lambda n: with_blocks([{
+        "type": "tool_use", "id": "c", "name": "f", "input": members(n)}], "assistant")),
+    "many custom tools": (MESSAGES, lambda n: dumped({
+        "messages": [USER], "max_tokens": 1, "tools": many(n, lambda i: {"name": f"t{i}", "input_schema": {}})})),
+    "many later system messages": (MESSAGES, lambda n: dumped({
+        "max_tokens": 1, "messages": [USER, *many(n, lambda i: {"role": "system", "content": "x"})]})),
+    "counted text": ("/v1/messages/count_tokens", lambda n: dumped({
+        "messages": [{"role": "user", "content": "word " * (n // 5)}]})),
     "many inputs": ("/v1/embeddings", lambda n: dumped({"input": ["x"] * (n // 4)})),
     "many tokens to text": ("/detokenize", lambda n: dumped({"tokens": [100] * (n // 4)})),
     # Long.
