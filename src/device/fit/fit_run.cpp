@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device/fit/fit_basis.h"
+#include "device/guard.h"
 #include "device/layer_ranges.h"
 #include "device/log.h"
 
@@ -24,11 +25,16 @@ std::string with_commas(std::int64_t number) {
 
 }  // namespace
 
-// Logs nothing, because the program's log may already be gone.
+// Logs nothing, because the program's log may already be gone. If memory lacks, the file stays as
+// the last save() left it.
 FitRun::~FitRun() {
-  const MutexLock lock(mutex_);
-  if (has_ended_ || count_keys() == n_keys_saved_) return;
-  [[maybe_unused]] const Result<void> written = write_profile(path_, fitted());
+  (void)is_done(
+      [this] {
+        const MutexLock lock(mutex_);
+        if (has_ended_ || count_keys() == n_keys_saved_) return;
+        [[maybe_unused]] const Result<void> written = write_profile(path_, fitted());
+      },
+      log_nothing);
 }
 
 KeyMoments* FitRun::layer(const ggml_tensor* attention, int layer) {
