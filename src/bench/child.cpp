@@ -14,6 +14,7 @@
 
 #include "base/format.h"
 #include "base/unique_fd.h"
+#include "engine/text/utf8.h"
 
 namespace slipstream::bench {
 namespace {
@@ -127,6 +128,17 @@ class Lines {
   std::string line_;
 };
 
+// The complaint was cut at any byte, and a child that crashes may write anything.
+std::string readable(std::string_view complaint) {
+  const auto is_within = [](char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80;
+  };
+  while (!complaint.empty() && is_within(complaint.front())) complaint.remove_prefix(1);
+  std::string text;
+  append_repaired_utf8(text, complaint);
+  return text;
+}
+
 // Returns false at the end of the input.
 bool read_some(int fd, const std::function<void(std::string_view)>& take) {
   std::array<char, 16384> buffer;
@@ -186,11 +198,18 @@ Result<ChildEnd> run_child(const std::vector<std::string>& command, std::string_
   while (waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (!heard) return std::unexpected(heard.error());
+  end.complaint = readable(end.complaint);
   end.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   return end;
 }
 
-void die_with_parent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
+void die_with_parent() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A parent that had ended before is noticed by its pipe, which has nobody left to read it. Its id
+  // would not do: in a container the parent itself may be process 1.
+  pollfd complaints{.fd = STDERR_FILENO, .events = 0, .revents = 0};
+  if (poll(&complaints, 1, 0) == 1 && (complaints.revents & POLLERR) != 0) (void)raise(SIGKILL);
+}
 
 }  // namespace slipstream::bench

@@ -1,7 +1,10 @@
 #include "bench/child.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <csignal>
 
 namespace slipstream::bench {
@@ -30,6 +33,35 @@ TEST(Child, TellsProgressAndKeepsComplaints) {
   ASSERT_TRUE(end);
   EXPECT_EQ(lines, (std::vector<std::string>{"progress 1", "progress 2"}));
   EXPECT_EQ(end->complaint, "oh no");
+}
+
+TEST(Child, AComplaintIsCutBetweenCharacters) {
+  // The last 4096 bytes begin with the second byte of a character.
+  const auto end = shell("i=0; while [ $i -lt 300 ]; do echo ääääääääää >&2; i=$((i+1)); done");
+  ASSERT_TRUE(end);
+  EXPECT_GT(end->complaint.size(), 4000U);
+  EXPECT_EQ(end->complaint.substr(0, 3), "\nä");
+  EXPECT_EQ(shell("printf 'caf\\351' >&2")->complaint, "caf");  // the last character is cut
+}
+
+TEST(Child, EndsIfItsParentHasEndedBefore) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::dup2(ends[1], STDERR_FILENO);
+    ::close(ends[0]);
+    // The test's own end of the pipe is closed when this byte can no longer be written.
+    ::signal(SIGPIPE, SIG_IGN);
+    while (::write(STDERR_FILENO, "", 1) == 1) ::usleep(1000);
+    die_with_parent();
+    ::_exit(0);
+  }
+  ::close(ends[0]);
+  ::close(ends[1]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFSIGNALED(status));
 }
 
 TEST(Child, SaysHowItEnded) {

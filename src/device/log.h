@@ -12,11 +12,16 @@
 
 namespace slipstream::turbo {
 
-inline void log_line(ggml_log_level level, const std::string& text) {
+// line: with the name of the device before it and the end of the line after it.
+inline void write_log(ggml_log_level level, const char* line) {
   ggml_log_callback callback = nullptr;
   void* user_data = nullptr;
   ggml_log_get(&callback, &user_data);
-  if (callback != nullptr) callback(level, format_text("turbo: {}\n", text).c_str(), user_data);
+  if (callback != nullptr) callback(level, line, user_data);
+}
+
+inline void log_line(ggml_log_level level, const std::string& text) {
+  write_log(level, format_text("turbo: {}\n", text).c_str());
 }
 
 }  // namespace slipstream::turbo

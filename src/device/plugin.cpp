@@ -10,13 +10,13 @@
 
 #include <cstdlib>
 #include <memory>
-#include <new>
 #include <string_view>
 #include <utility>
 
 #include "contract/environment.h"
 #include "device/attention/kernel_choice.h"
 #include "device/ggml_abi/probe.h"
+#include "device/guard.h"
 #include "device/kv_buffer/packed_rows.h"
 #include "device/log.h"
 #include "device/turbo_device.h"
@@ -61,16 +61,6 @@ std::unique_ptr<TurboDevice> make_device(ggml_backend_reg_t reg, std::string_vie
 }
 
 extern Plugin plugin;
-
-// Returns the result of `work`, or `otherwise` if memory runs out: no exception reaches C code.
-template <class Answer, class Work>
-Answer guarded(Answer otherwise, const Work& work) noexcept {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    return otherwise;
-  }
-}
 
 void* open_device(const char* scheme, const char* experts) noexcept {
   return guarded<void*>(nullptr, [&]() -> void* {
@@ -214,7 +204,8 @@ ggml_backend_reg_t init() {
 
 extern "C" __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init() {
   // Initialises once, even if the plugin is loaded again: models may be using the first device.
-  static ggml_backend_reg_t reg = slipstream::turbo::init();
+  using namespace slipstream::turbo;
+  static ggml_backend_reg_t reg = guarded<ggml_backend_reg_t>(nullptr, init);
   return reg;
 }
 

@@ -3,13 +3,13 @@
 #include <ggml-cpp.h>
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "device/experts/expert_graph.h"
 #include "device/fit/profile.h"
 #include "device/graph/binding.h"
 #include "device/graph/shadow_graph.h"
+#include "device/guard.h"
 #include "device/log.h"
 
 namespace slipstream::turbo {
@@ -36,12 +36,16 @@ TurboBackend& context_of(ggml_backend_t backend) {
 
 const char* backend_name(ggml_backend_t /*backend*/) { return "TURBO"; }
 
-void backend_free(ggml_backend_t backend) {
-  if (const std::shared_ptr<FitRun> run = context_of(backend).device.fit_run(); run != nullptr) {
-    if (const auto saved = run->save(); !saved) {
-      log_line(GGML_LOG_LEVEL_ERROR, saved.error().message);
-    }
+void save_fit_run(const TurboDevice& device) {
+  const std::shared_ptr<FitRun> run = device.fit_run();
+  if (run == nullptr) return;
+  if (const auto saved = run->save(); !saved) {
+    log_line(GGML_LOG_LEVEL_ERROR, saved.error().message);
   }
+}
+
+void backend_free(ggml_backend_t backend) noexcept {
+  (void)is_done([&] { save_fit_run(context_of(backend).device); });
   delete &context_of(backend);
   delete backend;
 }
@@ -59,11 +63,7 @@ ggml_status compute(TurboBackend& context, ggml_cgraph* graph) {
 }
 
 ggml_status backend_graph_compute(ggml_backend_t backend, ggml_cgraph* graph) noexcept {
-  try {
-    return compute(context_of(backend), graph);
-  } catch (const std::bad_alloc&) {
-    return GGML_STATUS_ALLOC_FAILED;
-  }
+  return guarded(GGML_STATUS_ALLOC_FAILED, [&] { return compute(context_of(backend), graph); });
 }
 
 // --- the device's functions, called by ggml
@@ -92,7 +92,7 @@ void device_props(ggml_backend_dev_t dev, ggml_backend_dev_props* props) {
   props->caps.mmap_support = true;  // weights are in CPU buffers, which can be mapped
 }
 
-ggml_backend_t device_init_backend(ggml_backend_dev_t dev, const char* /*params*/) {
+ggml_backend_t make_backend(ggml_backend_dev_t dev) {
   static ggml_guid guid = {'s', 'l', 'i', 'p', 's', 't', 'r', 'e',
                            'a', 'm', '-', 't', 'u', 'r', 'b', 'o'};
   ggml_backend_ptr cpu(ggml_backend_dev_init(cpu_device(), nullptr));
@@ -107,11 +107,15 @@ ggml_backend_t device_init_backend(ggml_backend_dev_t dev, const char* /*params*
       .guid = &guid, .iface = iface, .device = dev, .context = context.release()};
 }
 
+ggml_backend_t device_init_backend(ggml_backend_dev_t dev, const char* /*params*/) noexcept {
+  return guarded<ggml_backend_t>(nullptr, [&] { return make_backend(dev); });
+}
+
 ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t dev) {
   return TurboDevice::of(dev).caches().handle();
 }
 
-bool device_supports_op(ggml_backend_dev_t /*dev*/, const ggml_tensor* op) {
+bool supports_op(const ggml_tensor* op) {
   // Streamed experts can be used in one op only: MUL_MAT_ID.
   const auto is_expert = [](const ggml_tensor* src) { return src != nullptr && is_streamed(src); };
   if (std::ranges::any_of(op->src, is_expert)) {
@@ -136,6 +140,10 @@ bool device_supports_op(ggml_backend_dev_t /*dev*/, const ggml_tensor* op) {
     }
   }
   return ggml_backend_dev_supports_op(cpu_device(), op);
+}
+
+bool device_supports_op(ggml_backend_dev_t /*dev*/, const ggml_tensor* op) noexcept {
+  return guarded(false, [&] { return supports_op(op); });
 }
 
 bool device_supports_buft(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft) {

@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 
 #include <array>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -87,22 +88,46 @@ struct HttpConnection::Transfer {
   const Taker& taker;
   const std::atomic<bool>* is_stopped;
   HttpAnswer answer;
+  std::exception_ptr thrown;  // in take()
 
   static int watch(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) noexcept {
     const auto& transfer = *static_cast<const Transfer*>(self);
     return transfer.is_stopped != nullptr && transfer.is_stopped->load() ? 1 : 0;
   }
-  // A C callback: no exception may pass through it.
+  // A C callback: no exception may pass through it. One ends the transfer, and get() reports it.
   static std::size_t take(char* data, std::size_t size, std::size_t n, void* self) noexcept {
     auto& transfer = *static_cast<Transfer*>(self);
     const std::size_t n_bytes = size * n;
-    read_head(transfer.curl, transfer.answer);
-    if (transfer.answer.status != 200 && transfer.answer.status != 206) return n_bytes;
-    if (transfer.taker(transfer.answer, std::as_bytes(std::span(data, n_bytes)))) return n_bytes;
-    transfer.answer.is_stopped_by_taker = true;
-    return CURL_WRITEFUNC_ERROR;
+    try {
+      return transfer.wants(std::as_bytes(std::span(data, n_bytes))) ? n_bytes
+                                                                     : CURL_WRITEFUNC_ERROR;
+    } catch (const std::exception&) {
+      transfer.thrown = std::current_exception();
+      return CURL_WRITEFUNC_ERROR;
+    }
+  }
+
+  bool wants(std::span<const std::byte> bytes) {
+    read_head(curl, answer);
+    if (answer.status != 200 && answer.status != 206) return true;
+    answer.is_stopped_by_taker = !taker(answer, bytes);
+    return !answer.is_stopped_by_taker;
   }
 };
+
+namespace {
+
+std::string reason_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    return "not enough memory for what arrived";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
 
 HttpConnection::HttpConnection() {
   start_curl();
@@ -116,7 +141,8 @@ HttpAnswer HttpConnection::get(const HttpRequest& request, const Taker& taker,
                                const std::atomic<bool>* is_stopped) {
   CURL* curl = handle_;
   curl_easy_reset(curl);  // connections are kept
-  Transfer transfer{.curl = curl, .taker = taker, .is_stopped = is_stopped, .answer = {}};
+  Transfer transfer{
+      .curl = curl, .taker = taker, .is_stopped = is_stopped, .answer = {}, .thrown = {}};
   std::array<char, CURL_ERROR_SIZE> reason{};
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason.data());
@@ -148,7 +174,9 @@ HttpAnswer HttpConnection::get(const HttpRequest& request, const Taker& taker,
   const CURLcode code = curl_easy_perform(curl);
   HttpAnswer& answer = transfer.answer;
   read_head(curl, answer);
-  if (code != CURLE_OK && !answer.is_stopped_by_taker) {
+  if (transfer.thrown) {
+    answer.failure = reason_of(transfer.thrown);
+  } else if (code != CURLE_OK && !answer.is_stopped_by_taker) {
     answer.failure = reason[0] != '\0' ? reason.data() : curl_easy_strerror(code);
     answer.is_temporary = is_temporary(code);
     answer.is_unreachable = is_unreachable(code);

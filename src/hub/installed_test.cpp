@@ -106,6 +106,20 @@ TEST_F(Installed, RemovalOfTheLastModelLeavesNoFolder) {
   EXPECT_FALSE(fs::exists(repo_.folder()));
 }
 
+TEST_F(Installed, RemovalLeavesAFileOutsideTheCacheAlone) {
+  install("M-Q8_0.gguf", 'a');
+  const TestCache elsewhere;
+  const fs::path own = elsewhere.path() / "my-own-Q4_0.gguf";
+  TestCache::write(own, std::string(8192, 'x'));
+  const fs::path link = repo_.snapshot(TestCache::commit('1'), "M-Q4_0.gguf");
+  fs::create_symlink(own, link);
+  fs::create_directory_symlink(elsewhere.path(), repo_.snapshots() / TestCache::commit('9'));
+  remove("a/b");
+  EXPECT_FALSE(fs::is_symlink(link));
+  EXPECT_FALSE(has_blob('a'));
+  EXPECT_TRUE(fs::exists(own));
+}
+
 TEST_F(Installed, WhatIsBeingDownloadedIsNotRemoved) {
   install("M-Q8_0.gguf", 'a');
   const auto lock = FileLock::try_lock(repo_.lock(std::string(64, 'a')));

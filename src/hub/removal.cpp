@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/format.h"
 #include "hub/file_lock.h"
@@ -18,11 +19,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The blob behind a link, or the file itself if a cache has no links.
-fs::path blob_of(const fs::path& file) {
+fs::path resolved(const fs::path& path) {
   std::error_code error;
-  const fs::path blob = fs::canonical(file, error);
-  return error ? file : blob;
+  const fs::path target = fs::canonical(path, error);
+  return error ? path : target;
+}
+
+bool is_within(const fs::path& folder, const fs::path& path) {
+  return std::ranges::mismatch(folder, path).in1 == folder.end();
+}
+
+// The blob behind a link, or the file itself if a cache has no links. Nothing if the link leads out
+// of the repository's blobs: someone has linked a file of their own, and that file is not the
+// cache's to remove.
+std::optional<fs::path> blob_of(const RepoCache& cache, const fs::path& file) {
+  std::error_code error;
+  fs::path blob = resolved(file);
+  const bool is_link = fs::is_symlink(file, error);
+  if (is_link && !is_within(resolved(cache.blobs()), blob)) return std::nullopt;
+  return blob;
 }
 
 // The paths of the snapshot that belong to the named models, complete or not.
@@ -83,11 +98,14 @@ Result<RemovalPlan> plan_removal(const fs::path& cache_path, const ModelName& na
   std::set<fs::path> unwanted;
   std::set<fs::path> wanted;
   for (const Snapshot& snapshot : read_snapshots(cache)) {
+    // A snapshot that is a link to a folder elsewhere is not the cache's either.
+    if (!is_within(resolved(cache.folder()), resolved(snapshot.folder))) continue;
     const std::set<std::string> meant = paths_meant(snapshot, name, names);
     for (const std::string& path : snapshot.paths) {
       const fs::path file = snapshot.folder / path;
       if (meant.contains(path)) plan.links.push_back(file);
-      (meant.contains(path) ? unwanted : wanted).insert(blob_of(file));
+      std::optional<fs::path> blob = blob_of(cache, file);
+      if (blob) (meant.contains(path) ? unwanted : wanted).insert(std::move(*blob));
     }
   }
   plan.names.assign(names.begin(), names.end());

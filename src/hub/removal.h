@@ -1,7 +1,8 @@
 // Removes installed models: their links in every snapshot, and the blobs that no other link needs.
 //
 // A plan is made first, for the user to confirm, and then carried out. What other programs keep in
-// the same repository (a README, another quant) stays. Without a quant, all models of the
+// the same repository (a README, another quant) stays. So does a file outside the cache that someone
+// has linked into a snapshot: only the link is removed. Without a quant, all models of the
 // repository are removed, and also slipstream's interrupted downloads.
 //
 // Threads: thread-safe.

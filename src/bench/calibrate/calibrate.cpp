@@ -177,15 +177,15 @@ class Calibration {
     return {};
   }
 
-  // Takes 8 bits, unless even these exceed the budget. If a needle is lost at a divergence far
-  // below that of any other scheme, f16 itself answers that question only by chance.
+  // Takes 8 bits, unless there is an objection even to these. A lost needle is none: at a divergence
+  // far below that of any other scheme, f16 itself answers that question only by chance.
   Result<void> take_finest() {
     if (evidence_.trials.back().kv != kFinestScheme) {
       const Result<Trial> trial = try_scheme(kFinestScheme, evidence_.probe.finest.kl);
       if (!trial) return std::unexpected(trial.error());
     }
     Trial& trial = evidence_.trials.back();
-    if (trial.kl > options_.budget) {
+    if (!trial.objection.empty() && !lost_needles_only(trial)) {
       evidence_.chosen = "f16";
       return {};
     }
@@ -207,6 +207,10 @@ class Calibration {
           evidence_.probe.key_fitting.has_all ? "as many bits as can be fitted, at least 3"
                                               : "8 bits",
           offset.kl_with_centre, offset.kl_without_centre);
+    }
+    if (evidence_.chosen == "f16") {
+      const Trial& rejected = evidence_.trials.back();
+      return text + format_text("Even {} was rejected: {}.", rejected.kv, rejected.objection);
     }
     if (evidence_.trials.size() > 1) {
       const Trial& rejected = evidence_.trials[evidence_.trials.size() - 2];

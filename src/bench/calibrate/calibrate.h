@@ -51,4 +51,8 @@ using OnStage = std::function<void(double done, std::string_view what)>;
 [[nodiscard]] std::string objection_to(const quality::ArmResult& found,
                                        const quality::ArmResult& f16, double budget, Trial& trial);
 
+// Whether the objection to a trial is only that needles are lost. They are asked for only if there
+// is no other objection.
+[[nodiscard]] bool lost_needles_only(const Trial& trial);
+
 }  // namespace slipstream::calibrate

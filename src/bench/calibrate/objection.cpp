@@ -41,4 +41,8 @@ std::string objection_to(const quality::ArmResult& found, const quality::ArmResu
   return objection;
 }
 
+bool lost_needles_only(const Trial& trial) {
+  return !trial.objection.empty() && trial.n_needles_found < trial.n_needles;
+}
+
 }  // namespace slipstream::calibrate

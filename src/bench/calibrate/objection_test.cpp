@@ -73,5 +73,20 @@ TEST(Objection, ANeedleThatF16FindsMustBeFound) {
       << "what f16 does not find need not be found";
 }
 
+TEST(Objection, OnlyALostNeedleMayBeChance) {
+  const auto is_chance = [](const quality::ArmResult& found, const quality::ArmResult& f16) {
+    Trial trial;
+    trial.objection = objection_to(found, f16, kBudget, trial);
+    return lost_needles_only(trial);
+  };
+  EXPECT_TRUE(is_chance(with_needles({false}), with_needles({true})));
+  EXPECT_FALSE(is_chance(with_needles({true}), with_needles({true})));
+  EXPECT_FALSE(is_chance(with_figures(0.015, 0.5), {}));
+  EXPECT_FALSE(is_chance(with_figures(std::numeric_limits<double>::quiet_NaN(), 0.99), {}));
+  quality::ArmResult lost = with_figures(0.001, 0.99);
+  lost.divergence[0].rows.n_lost = quality::kLostRun;
+  EXPECT_FALSE(is_chance(lost, {}));
+}
+
 }  // namespace
 }  // namespace slipstream::calibrate

@@ -4,27 +4,42 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "base/format.h"
 #include "bench/load/stream_client.h"
+#include "engine/text/utf8.h"
 
 namespace slipstream::bench {
+namespace {
+
+// The first character that begins at `at` or behind it; that of the text if there is none.
+std::size_t character_from(std::string_view text, std::size_t at) {
+  const auto is_within = [](char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80;
+  };
+  while (at < text.size() && is_within(text[at])) ++at;
+  return at < text.size() ? at : 0;
+}
+
+}  // namespace
 
 std::string prompt_of(const LoadTask& task, int i) {
   // A prime, so that positions do not repeat before the whole text was used.
   constexpr std::size_t kStride = 7919;
-  const std::size_t begin = (static_cast<std::size_t>(i) + 1) * kStride % task.text.size();
+  const std::size_t begin =
+      character_from(task.text, (static_cast<std::size_t>(i) + 1) * kStride % task.text.size());
   std::string prompt = format_text("Page {} of {}. ", i + 1, task.n_clients);
   while (prompt.size() < task.n_prompt_bytes) {
     const std::size_t wanted = task.n_prompt_bytes - prompt.size();
     prompt += task.text.substr(prompt.size() < 32 ? begin : 0, wanted);
   }
-  // Do not end in the middle of a character.
-  while (!prompt.empty() && (static_cast<unsigned char>(prompt.back()) & 0x80U) != 0) {
-    prompt.pop_back();
-  }
-  return prompt;
+  // A character that was cut at the end is left out. What was no UTF-8 in the text is replaced: JSON
+  // cannot carry it.
+  std::string readable;
+  append_repaired_utf8(readable, prompt);
+  return readable;
 }
 
 std::vector<RequestTrace> run_load(const LoadTask& task,

@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "bench/load/event_lines.h"
 #include "bench/load/load_run.h"
 #include "bench/load/load_summary.h"
+#include "engine/text/utf8.h"
 
 namespace slipstream::bench {
 namespace {
@@ -43,8 +45,19 @@ TEST(Load, PromptsDiffer) {
 
 TEST(Load, PromptsAreNotCutWithinACharacter) {
   const LoadTask task{.text = "äöü", .n_prompt_bytes = 101};
-  const std::string prompt = prompt_of(task, 3);
-  EXPECT_LT(static_cast<unsigned char>(prompt.back()), 0x80U);
+  for (int i = 0; i < 12; ++i) {
+    const std::string prompt = prompt_of(task, i);
+    EXPECT_NO_THROW((void)nlohmann::json(prompt).dump()) << i;
+    EXPECT_EQ(prompt.find(kReplacementCharacter), std::string::npos) << i;
+    EXPECT_GE(prompt.size(), 100U) << i;  // only what was cut is missing
+  }
+}
+
+TEST(Load, ATextThatIsNoUtf8CanBeSent) {
+  for (const char* text : {"\x80\x80\x80", "caf\xE9 au lait ", "\xC3"}) {
+    const LoadTask task{.text = text, .n_prompt_bytes = 101};
+    EXPECT_NO_THROW((void)nlohmann::json(prompt_of(task, 3)).dump()) << text;
+  }
 }
 
 TEST(LoadSummary, TakesTimesFromAnswers) {

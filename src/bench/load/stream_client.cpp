@@ -97,7 +97,7 @@ RequestTrace StreamClient::complete(const StreamRequest& request) {
                                 {"ignore_eos", true},
                                 {"stream", true},
                                 {"stream_options", {{"include_usage", true}}}}
-                               .dump();
+                               .dump(-1, ' ', false, json::error_handler_t::replace);
   CURL* curl = handle_->curl;
   const std::string url = url_ + "/completions";
   Listening listening;

@@ -184,21 +184,6 @@ class CellRun {
     return file && llama_state_seq_set_data(model_.context(), state.data(), state.size(), 0) > 0;
   }
 
-  // libllama gives every sequence a stream of cells, and accepts a sequence's state only if it was
-  // saved with the same number of streams. This number is the third word of the state; the cells
-  // of each stream follow. Only the stream of sequence 0 has cells. Each of the others is one word
-  // at the end.
-  static void set_streams(std::vector<std::uint8_t>& state, std::uint32_t n_streams) {
-    constexpr std::size_t kNumberAt = 2 * sizeof(std::uint32_t);
-    std::uint32_t n_before = 0;
-    if (state.size() < kNumberAt + sizeof(n_before)) return;
-    std::memcpy(&n_before, state.data() + kNumberAt, sizeof(n_before));
-    if (n_before == 0 || n_before > kSequencesMax) return;  // libllama will refuse it
-    std::memcpy(state.data() + kNumberAt, &n_streams, sizeof(n_streams));
-    const std::size_t n_bytes = state.size() - (n_before - 1) * sizeof(std::uint32_t);
-    state.resize(n_bytes + (n_streams - 1) * sizeof(std::uint32_t), 0);
-  }
-
   Result<void> share() {
     for (SeqId sequence = 1; sequence < task_.cell.n_sequences; ++sequence) {
       llama_memory_seq_cp(memory(), 0, sequence, -1, -1);
@@ -325,6 +310,18 @@ Result<CellFigures> run_cell(const CellTask& task, const std::function<void(doub
   Result<CellFigures> figures = run.run();
   if (figures) figures->kv_bytes = forecast_kv_bytes(task, n_cells);
   return figures;
+}
+
+void set_streams(std::vector<std::uint8_t>& state, std::uint32_t n_streams) {
+  constexpr std::size_t kNumberAt = 2 * sizeof(std::uint32_t);
+  std::uint32_t n_before = 0;
+  if (state.size() < kNumberAt + sizeof(n_before)) return;
+  std::memcpy(&n_before, state.data() + kNumberAt, sizeof(n_before));
+  if (n_before == 0 || n_before > kSequencesMax) return;
+  const std::size_t other_streams_bytes = (n_before - 1) * sizeof(std::uint32_t);
+  if (state.size() < kNumberAt + sizeof(n_before) + other_streams_bytes) return;
+  std::memcpy(state.data() + kNumberAt, &n_streams, sizeof(n_streams));
+  state.resize(state.size() - other_streams_bytes + (n_streams - 1) * sizeof(std::uint32_t), 0);
 }
 
 }  // namespace slipstream::bench

@@ -11,7 +11,9 @@
 //          the kept state.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "base/result.h"
 #include "bench/speed/cell.h"
@@ -21,5 +23,12 @@ namespace slipstream::bench {
 // on_progress: from 0 to 1.
 [[nodiscard]] Result<CellFigures> run_cell(const CellTask& task,
                                            const std::function<void(double)>& on_progress);
+
+// Changes the number of streams in the state of sequence 0. libllama gives every sequence a stream
+// of cells, and accepts a sequence's state only if it was saved with the same number of streams.
+// This number is the third word of the state; the cells of each stream follow. Only the stream of
+// sequence 0 has cells. Each of the others is one word at the end. A state that cannot be one is
+// left as it is: libllama will refuse it.
+void set_streams(std::vector<std::uint8_t>& state, std::uint32_t n_streams);
 
 }  // namespace slipstream::bench

@@ -62,6 +62,11 @@ double load_average() {
   return getloadavg(average.data(), 1) == 1 ? average[0] : -1;
 }
 
+// What a child said when it failed may not be UTF-8; such bytes are replaced.
+std::string line_of(const json& record) {
+  return record.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
 
 Result<Journal> Journal::open(const std::filesystem::path& path, const RunHeader& header) {
@@ -77,7 +82,7 @@ Result<Journal> Journal::open(const std::filesystem::path& path, const RunHeader
   if (!file) return fail_errno(errno, format_text("cannot write {}", path.string()));
   if (existing->ends_torn) file << "\n";
   if (!existing->header) {
-    file << json{{"work", header.work}, {"machine", header.machine}}.dump() << "\n" << std::flush;
+    file << line_of({{"work", header.work}, {"machine", header.machine}}) << std::flush;
   }
   return Journal(existing->header.value_or(header), std::move(existing->records), std::move(file));
 }
@@ -102,7 +107,7 @@ Result<void> Journal::add(TurnRecord record) {
   } else {
     line["error"] = record.error;
   }
-  file_ << line.dump() << "\n" << std::flush;  // every turn is saved as soon as it has ended
+  file_ << line_of(line) << std::flush;  // every turn is saved as soon as it has ended
   if (!file_) return fail(Code::kIo, "cannot write the journal: is the disk full?");
   add_last(records_, std::move(record));
   return {};

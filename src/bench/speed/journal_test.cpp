@@ -67,6 +67,20 @@ TEST_F(JournalTest, AFailureIsTriedAgain) {
   EXPECT_TRUE(journal->done().empty());
 }
 
+// A child that crashes may write anything to its standard error.
+TEST_F(JournalTest, AnErrorThatIsNoUtf8IsWritten) {
+  Result<Journal> journal = Journal::open(path(), header("a"));
+  ASSERT_TRUE(journal);
+  TurnRecord failed = record(0, 0);
+  failed.figures.reset();
+  failed.error = "model \xFF.gguf cannot be read";
+  ASSERT_TRUE(journal->add(failed));
+  const Result<Journal> again = Journal::open(path(), header("a"));
+  ASSERT_TRUE(again);
+  ASSERT_EQ(again->records().size(), 1U);
+  EXPECT_EQ(again->records()[0].error, "model \uFFFD.gguf cannot be read");
+}
+
 TEST_F(JournalTest, ATurnWithoutTheMachineIsMeasuredAgainAndTheLastOneCounts) {
   {
     Result<Journal> journal = Journal::open(path(), header("a"));

@@ -7,19 +7,11 @@
 #include <string_view>
 #include <utility>
 
+#include "device/guard.h"
 #include "device/log.h"
 
 namespace slipstream::turbo {
 namespace {
-
-struct ExpertBuffer {
-  Mapping addresses;
-  ExpertStore store;
-};
-
-ExpertBuffer& context_of(ggml_backend_buffer_t buffer) {
-  return *static_cast<ExpertBuffer*>(buffer->context);
-}
 
 // All stores of the process, for the counters.
 struct Stores {
@@ -31,14 +23,41 @@ Stores& stores() {
   return stores;
 }
 
+// A store is among them as long as this object lives.
+class StoreListing {
+ public:
+  explicit StoreListing(ExpertStore* store) : store_(store) {
+    const std::lock_guard held(stores().mutex);
+    stores().all.insert(store_);
+  }
+  ~StoreListing() {
+    const std::lock_guard held(stores().mutex);
+    stores().all.erase(store_);
+  }
+  StoreListing(const StoreListing&) = delete;
+  StoreListing& operator=(const StoreListing&) = delete;
+
+ private:
+  ExpertStore* store_;
+};
+
+struct ExpertBuffer {
+  ExpertBuffer(Mapping own_addresses, const ExpertOptions& options)
+      : addresses(std::move(own_addresses)), store(options), listing(&store) {}
+
+  Mapping addresses;
+  ExpertStore store;
+  StoreListing listing;
+};
+
+ExpertBuffer& context_of(ggml_backend_buffer_t buffer) {
+  return *static_cast<ExpertBuffer*>(buffer->context);
+}
+
 // --- the buffer's functions, called by ggml
 
-void free_buffer(ggml_backend_buffer_t buffer) {
-  {
-    const std::lock_guard held(stores().mutex);
-    stores().all.erase(&context_of(buffer).store);
-  }
-  context_of(buffer).store.close();
+void free_buffer(ggml_backend_buffer_t buffer) noexcept {
+  (void)is_done([&] { context_of(buffer).store.close(); });
   delete &context_of(buffer);
 }
 
@@ -49,17 +68,28 @@ void memset_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* /*tensor*/, ui
                    size_t /*offset*/, size_t /*size*/) {}
 void clear(ggml_backend_buffer_t /*buffer*/, uint8_t /*value*/) {}
 
+// A tensor that cannot be added makes the first graph fail: the model would compute with missing
+// experts.
 void set_tensor(ggml_backend_buffer_t buffer, ggml_tensor* tensor, const void* data, size_t offset,
-                size_t size) {
+                size_t size) noexcept {
   const auto* bytes = static_cast<const std::byte*>(data);
-  context_of(buffer).store.add(tensor, offset == 0 ? std::span(bytes, size) : std::span(bytes, 0));
+  ExpertStore& store = context_of(buffer).store;
+  const bool is_added = is_done(
+      [&] { store.add(tensor, offset == 0 ? std::span(bytes, size) : std::span(bytes, 0)); });
+  if (!is_added) store.give_up();
 }
 
+// ggml takes no error here. What cannot be read is zero, so that nobody computes with whatever the
+// caller's memory held before.
 void get_tensor(ggml_backend_buffer_t buffer, const ggml_tensor* tensor, void* data, size_t offset,
-                size_t size) {
-  const Result<void> read =
-      context_of(buffer).store.read(tensor, std::span(static_cast<std::byte*>(data), size), offset);
-  if (!read) log_line(GGML_LOG_LEVEL_ERROR, read.error().message);
+                size_t size) noexcept {
+  const std::span into(static_cast<std::byte*>(data), size);
+  const bool is_read = guarded(false, [&] {
+    const Result<void> read = context_of(buffer).store.read(tensor, into, offset);
+    if (!read) log_line(GGML_LOG_LEVEL_ERROR, read.error().message);
+    return read.has_value();
+  });
+  if (!is_read) std::ranges::fill(into, std::byte{0});
 }
 
 constexpr ggml_backend_buffer_i kBufferInterface = {
@@ -80,20 +110,22 @@ constexpr ggml_backend_buffer_i kBufferInterface = {
 
 const char* get_name(ggml_backend_buffer_type_t /*buft*/) { return "TURBO_EXPERTS"; }
 
-ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
+ggml_backend_buffer_t make_buffer(ggml_backend_buffer_type_t buft, size_t size) {
   Result<Mapping> addresses = Mapping::anonymous(std::max<std::size_t>(size, 4096));
   if (!addresses) {
     log_line(GGML_LOG_LEVEL_ERROR, addresses.error().message);
     return nullptr;
   }
-  auto context = std::unique_ptr<ExpertBuffer>(
-      new ExpertBuffer{.addresses = std::move(*addresses),
-                       .store{static_cast<const ExpertBufferType*>(buft->context)->options()}});
-  {
-    const std::lock_guard held(stores().mutex);
-    stores().all.insert(&context->store);
-  }
-  return ggml_backend_buffer_init(buft, kBufferInterface, context.release(), size);
+  auto context = std::make_unique<ExpertBuffer>(
+      std::move(*addresses), static_cast<const ExpertBufferType*>(buft->context)->options());
+  ggml_backend_buffer_t buffer =
+      ggml_backend_buffer_init(buft, kBufferInterface, context.get(), size);
+  (void)context.release();  // the buffer owns it now; before, making the buffer might have thrown
+  return buffer;
+}
+
+ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) noexcept {
+  return guarded<ggml_backend_buffer_t>(nullptr, [&] { return make_buffer(buft, size); });
 }
 
 constexpr std::size_t kAlignment = 64;

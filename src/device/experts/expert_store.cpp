@@ -81,6 +81,9 @@ void ExpertStore::add(const ggml_tensor* tensor, std::span<const std::byte> byte
 
 Result<void> ExpertStore::prepare() {
   if (!failure_.empty()) return fail(Code::kUnsupported, failure_);
+  if (has_given_up_) {
+    return fail(Code::kOutOfMemory, "memory ran out while the experts were handed over");
+  }
   if (is_prepared_) return {};
   std::size_t n_bytes_per_slot = 0;  // one slot in every layer
   int n_experts_max = 0;

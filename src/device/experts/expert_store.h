@@ -12,6 +12,7 @@
 
 #include <ggml.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -37,6 +38,8 @@ class ExpertStore {
 
   // Adds a tensor of the model. Its bytes are not kept.
   void add(const ggml_tensor* tensor, std::span<const std::byte> bytes);
+  // Called if memory ran out in add(): every later prepare() fails.
+  void give_up() noexcept { has_given_up_ = true; }
   // Copies what a tensor holds at [offset, offset + into.size()) from its file.
   [[nodiscard]] Result<void> read(const ggml_tensor* tensor, std::span<std::byte> into,
                                   std::size_t offset);
@@ -72,6 +75,7 @@ class ExpertStore {
   std::map<int, ExpertLayer> layers_;
   std::map<const void*, Found> by_address_;
   std::string failure_;  // the first tensor that could not be added, and why
+  std::atomic<bool> has_given_up_ = false;
   bool is_prepared_ = false;
   SlabReader reader_;
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "device/fit/vector_source.h"
+#include "device/guard.h"
 #include "device/kv_buffer/kv_buffer.h"
 
 namespace slipstream::turbo {
@@ -167,7 +167,7 @@ void GatherNodes::run_gather(ggml_tensor* /*result*/, int thread_idx, int n_thre
   const auto& task = *static_cast<const Task*>(data);
   const std::int64_t n_heads = task.moments->n_heads();
   const std::int64_t group = task.vectors.n_heads / n_heads;
-  try {
+  const auto add = [&] {
     for (std::int64_t head = thread_idx; head < n_heads; head += n_threads) {
       const std::vector<float> vectors = read(task, head * group, group);
       if (task.is_keys) {
@@ -176,10 +176,8 @@ void GatherNodes::run_gather(ggml_tensor* /*result*/, int thread_idx, int n_thre
         task.moments->add_queries(head, vectors);
       }
     }
-  } catch (const std::bad_alloc&) {
-    // Fewer vectors are collected. An exception that leaves a thread of ggml would end the process.
-    return;
-  }
+  };
+  (void)is_done(add);  // after an exception, fewer vectors are collected
 }
 
 std::vector<float> GatherNodes::read(const Task& task, std::int64_t first_head,

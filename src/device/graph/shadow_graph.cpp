@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <new>
 #include <ranges>
 #include <utility>
 
 #include "device/graph/binding.h"
+#include "device/guard.h"
 #include "device/kv_buffer/precise_chunks.h"
 
 namespace slipstream::turbo {
@@ -269,10 +269,7 @@ Result<std::byte*> ShadowGraph::expansion(std::size_t idx, std::size_t n_bytes) 
 void ShadowGraph::run_node(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* data) {
   const auto& node = *static_cast<const NodeTask*>(data);
   if (node.is_out_of_memory->load()) return;  // results of earlier nodes may be missing
-  try {
-    node.function(thread_idx, n_threads, node.task);
-  } catch (const std::bad_alloc&) {
-    // An exception that leaves a thread of ggml would end the process.
+  if (!is_done([&] { node.function(thread_idx, n_threads, node.task); })) {
     node.is_out_of_memory->store(true);
   }
 }

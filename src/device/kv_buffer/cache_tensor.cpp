@@ -1,8 +1,10 @@
 #include "device/kv_buffer/cache_tensor.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -99,17 +101,45 @@ void CacheTensor::write_row(std::int64_t row, std::span<const float> from) {
   }
 }
 
-void CacheTensor::get_row(std::int64_t row, std::span<std::byte> into) const {
-  std::vector<float> values(static_cast<std::size_t>(n_channels_));
-  read_row(row, values);
-  ggml_fp32_to_fp16_row(values.data(), reinterpret_cast<ggml_fp16_t*>(into.data()), n_channels_);
+std::size_t CacheTensor::head_row_bytes() const {
+  const auto& cache = std::get<CompressedCache>(storage_);
+  return static_cast<std::size_t>(cache.shape().head_dim) * sizeof(ggml_fp16_t);
 }
 
-void CacheTensor::set_row(std::int64_t row, std::span<const std::byte> from) {
-  std::vector<float> values(static_cast<std::size_t>(n_channels_));
-  ggml_fp16_to_fp32_row(reinterpret_cast<const ggml_fp16_t*>(from.data()), values.data(),
-                        n_channels_);
-  write_row(row, values);
+void CacheTensor::get_head(std::size_t offset, HeadRow& into) const {
+  const auto& cache = std::get<CompressedCache>(storage_);
+  const auto head_dim = static_cast<std::size_t>(cache.shape().head_dim);
+  const std::size_t head = offset % row_bytes_ / head_row_bytes();
+  std::array<float, kHeadDimMax> memory;
+  const std::span vector(memory.data(), head_dim);
+  cache.read_precise(static_cast<std::int64_t>(offset / row_bytes_),
+                     static_cast<std::int64_t>(head), vector);
+  ggml_fp32_to_fp16_row(vector.data(), into.data(), cache.shape().head_dim);
+}
+
+void CacheTensor::set_head(std::size_t offset, const HeadRow& from) {
+  auto& cache = std::get<CompressedCache>(storage_);
+  const auto head_dim = static_cast<std::size_t>(cache.shape().head_dim);
+  const std::size_t head = offset % row_bytes_ / head_row_bytes();
+  std::array<float, kHeadDimMax> memory;
+  const std::span vector(memory.data(), head_dim);
+  ggml_fp16_to_fp32_row(from.data(), vector.data(), cache.shape().head_dim);
+  cache.write(static_cast<std::int64_t>(offset / row_bytes_), static_cast<std::int64_t>(head),
+              vector);
+}
+
+void CacheTensor::store(std::span<const std::byte> from, std::size_t offset) {
+  const std::size_t head_bytes = head_row_bytes();
+  HeadRow head;
+  while (!from.empty()) {
+    const std::size_t start = offset % head_bytes;
+    const std::size_t n_bytes = std::min(head_bytes - start, from.size());
+    if (n_bytes < head_bytes) get_head(offset, head);  // keeps the rest of the head
+    std::memcpy(reinterpret_cast<std::byte*>(head.data()) + start, from.data(), n_bytes);
+    set_head(offset, head);
+    from = from.subspan(n_bytes);
+    offset += n_bytes;
+  }
 }
 
 // A state that is restored into a new cache sets its centre, as a prompt would. Otherwise the next
@@ -143,12 +173,13 @@ void CacheTensor::get(std::span<std::byte> into, std::size_t offset) {
     std::ranges::fill(into, std::byte{0});
     return;
   }
-  std::vector<std::byte> row(row_bytes_);
+  const std::size_t head_bytes = head_row_bytes();
+  HeadRow head;
   while (!into.empty()) {
-    get_row(static_cast<std::int64_t>(offset / row_bytes_), row);
-    const std::size_t start = offset % row_bytes_;
-    const std::size_t n_bytes = std::min(row_bytes_ - start, into.size());
-    std::memcpy(into.data(), row.data() + start, n_bytes);
+    get_head(offset, head);
+    const std::size_t start = offset % head_bytes;
+    const std::size_t n_bytes = std::min(head_bytes - start, into.size());
+    std::memcpy(into.data(), reinterpret_cast<const std::byte*>(head.data()) + start, n_bytes);
     into = into.subspan(n_bytes);
     offset += n_bytes;
   }
@@ -163,18 +194,13 @@ Result<void> CacheTensor::set(std::span<const std::byte> from, std::size_t offse
     std::memcpy(memory + offset, from.data(), from.size());
     return {};
   }
-  prepare_for(from, offset);
-  std::vector<std::byte> row(row_bytes_);
-  while (!from.empty()) {
-    const auto row_idx = static_cast<std::int64_t>(offset / row_bytes_);
-    const std::size_t start = offset % row_bytes_;
-    const std::size_t n_bytes = std::min(row_bytes_ - start, from.size());
-    if (n_bytes < row_bytes_) get_row(row_idx, row);  // keeps the rest of the row
-    std::memcpy(row.data() + start, from.data(), n_bytes);
-    set_row(row_idx, row);
-    from = from.subspan(n_bytes);
-    offset += n_bytes;
+  try {
+    prepare_for(from, offset);
+  } catch (const std::bad_alloc&) {
+    // The rows are stored all the same, around the centre that there is and without 8-bit copies.
+    std::get<CompressedCache>(storage_).close_centre();
   }
+  store(from, offset);
   return {};
 }
 
@@ -183,8 +209,24 @@ Result<void> CacheTensor::memset(std::uint8_t value, std::size_t offset, std::si
     clear();
     return {};
   }
-  const std::vector<std::byte> bytes(size, std::byte{value});
-  return set(bytes, offset);
+  if (!is_bound()) {
+    if (Result<void> bound = bind_plain(); !bound) return bound;
+  }
+  if (std::byte* memory = plain(); memory != nullptr) {
+    std::memset(memory + offset, value, size);
+    return {};
+  }
+  // Such rows are no model's: they set no centre and take no place among the 8-bit copies.
+  std::get<CompressedCache>(storage_).close_centre();
+  std::array<std::byte, 4096> block;
+  block.fill(std::byte{value});
+  while (size > 0) {
+    const std::size_t n_bytes = std::min(size, block.size());
+    store(std::span(block).first(n_bytes), offset);
+    offset += n_bytes;
+    size -= n_bytes;
+  }
+  return {};
 }
 
 void CacheTensor::clear() {

@@ -12,6 +12,7 @@
 
 #include <ggml.h>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -69,8 +70,14 @@ class CacheTensor {
   void write_row(std::int64_t row, std::span<const float> from);
 
  private:
-  void get_row(std::int64_t row, std::span<std::byte> into) const;
-  void set_row(std::int64_t row, std::span<const std::byte> from);
+  // One head of a row, as f16. Rows are transferred by heads, which fit on the stack: then a state
+  // can be saved and restored even when memory has run out.
+  using HeadRow = std::array<ggml_fp16_t, kHeadDimMax>;
+  [[nodiscard]] std::size_t head_row_bytes() const;
+  // offset: of any byte of the head, among those of all rows.
+  void get_head(std::size_t offset, HeadRow& into) const;
+  void set_head(std::size_t offset, const HeadRow& from);
+  void store(std::span<const std::byte> from, std::size_t offset);
   void prepare_for(std::span<const std::byte> from, std::size_t offset);
 
   Side side_;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "device/guard.h"
 #include "device/kv_buffer/packed_rows.h"
 #include "device/log.h"
 
@@ -46,45 +47,61 @@ void free_buffer(ggml_backend_buffer_t buffer) { delete &context_of(buffer); }
 
 void* get_base(ggml_backend_buffer_t buffer) { return context_of(buffer).memory.bytes().data(); }
 
-// ggml's buffer functions return nothing, so a failure can only be logged.
+// ggml's functions for tensors return nothing, so a failure can only be logged, and a program that
+// exchanges packed rows learns of it at the end. After a failure the tensor is unbound or unknown,
+// and both read as zeroes: no rows of another sequence take the place of those that were lost.
+// Writing to a compressed cache does not fail, because it needs no memory (cache_tensor.h).
+template <class Work>
+bool is_done_in_cache(const Work& work) noexcept {
+  const bool done = is_done(work);
+  if (!done) fail_packed_rows();
+  return done;
+}
+
 void report(const Result<void>& result) {
   if (!result) log_line(GGML_LOG_LEVEL_ERROR, result.error().message);
 }
 
 void memset_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, uint8_t value,
-                   size_t offset, size_t size) {
-  if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
-    report(cache->memset(value, cache_offset(tensor) + offset, size));
-  } else {
-    std::memset(static_cast<char*>(tensor->data) + offset, value, size);
-  }
+                   size_t offset, size_t size) noexcept {
+  (void)is_done_in_cache([&] {
+    if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
+      report(cache->memset(value, cache_offset(tensor) + offset, size));
+    } else {
+      std::memset(static_cast<char*>(tensor->data) + offset, value, size);
+    }
+  });
 }
 
 void set_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, const void* data,
-                size_t offset, size_t size) {
-  if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
-    const std::size_t start = cache_offset(tensor) + offset;
-    if (set_packed(*cache, data, start, size)) return;
-    report(cache->set(std::span(static_cast<const std::byte*>(data), size), start));
-  } else {
-    std::memcpy(static_cast<char*>(tensor->data) + offset, data, size);
-  }
+                size_t offset, size_t size) noexcept {
+  (void)is_done_in_cache([&] {
+    if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
+      const std::size_t start = cache_offset(tensor) + offset;
+      if (set_packed(*cache, data, start, size)) return;
+      report(cache->set(std::span(static_cast<const std::byte*>(data), size), start));
+    } else {
+      std::memcpy(static_cast<char*>(tensor->data) + offset, data, size);
+    }
+  });
 }
 
 void get_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* tensor, void* data,
-                size_t offset, size_t size) {
-  if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
-    const std::size_t start = cache_offset(tensor) + offset;
-    if (get_packed(*cache, data, start, size)) return;
-    cache->get(std::span(static_cast<std::byte*>(data), size), start);
-  } else {
-    std::memcpy(data, static_cast<const char*>(tensor->data) + offset, size);
-  }
+                size_t offset, size_t size) noexcept {
+  const bool is_read = is_done_in_cache([&] {
+    if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
+      const std::size_t start = cache_offset(tensor) + offset;
+      if (get_packed(*cache, data, start, size)) return;
+      cache->get(std::span(static_cast<std::byte*>(data), size), start);
+    } else {
+      std::memcpy(data, static_cast<const char*>(tensor->data) + offset, size);
+    }
+  });
+  // While rows are packed, `data` only says where they would be, and nothing may be written there.
+  if (!is_read && !is_exchanging()) std::memset(data, 0, size);
 }
 
-// Copies a whole stream to another one of the same cache exactly, as codes. For any other copy it
-// returns false, and ggml copies with get_tensor and set_tensor.
-bool cpy_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* src, ggml_tensor* dst) {
+bool copy_stream(const ggml_tensor* src, const ggml_tensor* dst) {
   CacheTensor* cache = find_cache(dst);
   if (src->buffer == nullptr || !is_turbo_buffer(src->buffer)) return false;
   if (cache == nullptr || find_cache(src) != cache || cache->compressed() == nullptr) return false;
@@ -100,10 +117,18 @@ bool cpy_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* src, ggml_t
   return true;
 }
 
-void clear(ggml_backend_buffer_t buffer, uint8_t value) {
+// Copies a whole stream to another one of the same cache exactly, as codes. For any other copy it
+// returns false, and ggml copies with get_tensor and set_tensor.
+bool cpy_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* src,
+                ggml_tensor* dst) noexcept {
+  return guarded(false, [&] { return copy_stream(src, dst); });
+}
+
+void clear(ggml_backend_buffer_t buffer, uint8_t value) noexcept {
   KvBuffer& context = context_of(buffer);
   for (auto& [data, cache] : context.caches) {
-    report(cache->memset(value, 0, cache->row_bytes() * static_cast<std::size_t>(cache->n_rows())));
+    const std::size_t n_bytes = cache->row_bytes() * static_cast<std::size_t>(cache->n_rows());
+    (void)is_done_in_cache([&] { report(cache->memset(value, 0, n_bytes)); });
   }
   if (value == 0) {
     context.memory.zero();
@@ -130,7 +155,7 @@ constexpr ggml_backend_buffer_i kBufferInterface = {
 
 const char* get_name(ggml_backend_buffer_type_t /*buft*/) { return "TURBO"; }
 
-ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
+ggml_backend_buffer_t make_buffer(ggml_backend_buffer_type_t buft, size_t size) {
   // At least one page, so that the base address is never null.
   Result<Mapping> memory = Mapping::anonymous(std::max<std::size_t>(size, 4096));
   if (!memory) {
@@ -138,14 +163,24 @@ ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size)
     return nullptr;
   }
   auto context = std::make_unique<KvBuffer>(std::move(*memory), context_of(buft).settings());
-  return ggml_backend_buffer_init(buft, kBufferInterface, context.release(), size);
+  ggml_backend_buffer_t buffer =
+      ggml_backend_buffer_init(buft, kBufferInterface, context.get(), size);
+  (void)context.release();  // the buffer owns it now; before, making the buffer might have thrown
+  return buffer;
+}
+
+ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) noexcept {
+  return guarded<ggml_backend_buffer_t>(nullptr, [&] { return make_buffer(buft, size); });
 }
 
 size_t get_alignment(ggml_backend_buffer_type_t /*buft*/) { return kAlignment; }
 
-size_t get_alloc_size(ggml_backend_buffer_type_t buft, const ggml_tensor* tensor) {
-  return CacheTensor::is_cache(tensor) ? expected_bytes(context_of(buft).settings().scheme, tensor)
-                                       : ggml_nbytes(tensor);
+// If memory lacks even for this, the answer is the size of f16 rows, which is at least that of codes.
+size_t get_alloc_size(ggml_backend_buffer_type_t buft, const ggml_tensor* tensor) noexcept {
+  const std::size_t n_bytes = ggml_nbytes(tensor);
+  if (!CacheTensor::is_cache(tensor)) return n_bytes;
+  return guarded(n_bytes,
+                 [&] { return expected_bytes(context_of(buft).settings().scheme, tensor); });
 }
 
 bool is_host(ggml_backend_buffer_type_t /*buft*/) { return false; }
@@ -202,9 +237,9 @@ bool is_in_cache(const ggml_tensor* tensor) {
 CacheTensor* find_cache(const ggml_tensor* tensor) {
   const ggml_tensor* root = view_root(tensor);
   if (!is_in_cache(root) || root->buffer->size == 0 || root->data == nullptr) return nullptr;
-  std::unique_ptr<CacheTensor>& cache = context_of(root->buffer).caches[root->data];
-  if (!cache) cache = std::make_unique<CacheTensor>(root);
-  return cache.get();
+  auto& caches = context_of(root->buffer).caches;
+  if (const auto found = caches.find(root->data); found != caches.end()) return found->second.get();
+  return caches.emplace(root->data, std::make_unique<CacheTensor>(root)).first->second.get();
 }
 
 std::size_t cache_offset(const ggml_tensor* tensor) {

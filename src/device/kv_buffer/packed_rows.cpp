@@ -130,6 +130,12 @@ bool end_packed_rows() noexcept {
   return was_whole;
 }
 
+bool is_exchanging() noexcept {
+  return exchange.rows_place != nullptr || exchange.rows_source != nullptr;
+}
+
+void fail_packed_rows() noexcept { exchange.is_whole = false; }
+
 bool get_packed(CacheTensor& tensor, const void* place, std::size_t offset, std::size_t n_bytes) {
   const CompressedCache* cache = tensor.compressed();
   if (exchange.rows_place == nullptr || cache == nullptr) return false;

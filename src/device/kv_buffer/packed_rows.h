@@ -24,6 +24,11 @@ void begin_unpacking(void* user, CentresSource* centres, RowsSource* rows) noexc
 // Makes rows f16 again. Returns whether all rows were transferred.
 bool end_packed_rows() noexcept;
 
+// Whether the rows of this thread go elsewhere than where ggml points.
+[[nodiscard]] bool is_exchanging() noexcept;
+// Makes end_packed_rows() false, if this thread packs or unpacks.
+void fail_packed_rows() noexcept;
+
 // Called by get_tensor and set_tensor for bytes [offset, offset + n_bytes) of the cache's rows.
 // False: this thread does not pack (unpack), or the cache is not compressed, so the caller
 // transfers the rows as usual.

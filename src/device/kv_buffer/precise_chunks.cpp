@@ -90,13 +90,16 @@ std::vector<std::int64_t> PreciseChunks::keep(std::span<const std::int64_t> row_
     if (touched.empty() || touched.back().chunk != chunk) touched.push_back({chunk, 0});
     ++touched.back().n_rows;
   }
+  // From here on nothing throws: a slot that is taken and then not filled would hold old rows.
+  std::vector<std::int64_t> taken;
+  taken.reserve(touched.size());
+  passing_.reserve(touched.size());
   for (const Touched& one : touched) {
     const std::int64_t first_of_stream = one.chunk / n_chunks_ * n_chunks_;
     touch(one.chunk, &Slot::last_call);
     touch(first_of_stream, &Slot::last_call);
     touch(std::max(one.chunk - 1, first_of_stream), &Slot::last_call_behind);
   }
-  std::vector<std::int64_t> taken;
   for (std::size_t i = 0; i < touched.size(); ++i) {
     const auto [chunk, n_rows] = touched[i];
     if (find_slot(chunk) != kNone) continue;
