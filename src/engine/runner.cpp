@@ -87,8 +87,8 @@ Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& 
 }
 
 std::unique_ptr<PrefixStrategy> Runner::make_memory(const RunnerOptions& options) {
-  const auto remember = [this](Salt salt, std::span<const Token> tokens) {
-    if (disk_) disk_->remember(salt, tokens);
+  const auto remember = [this](Salt salt, std::span<const Token> tokens, bool begins_others) {
+    if (disk_) disk_->remember(salt, tokens, begins_others);
   };
   if (model_.has_recurrent_state()) {
     return std::make_unique<CheckpointMemory>(model_, cells_, options.checkpoint_bytes_max,

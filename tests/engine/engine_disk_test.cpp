@@ -156,7 +156,8 @@ TEST(EngineOnHybrid, SavesStatesAtBoundaries) {
     EXPECT_EQ(cached(engine, 40, 301, 8), kSystem) << "where the user spoke first";
   }
   RunnerOnNeedles restarted("f16", 4096, kOnDisk, path, directory.path());
-  EXPECT_EQ(cached(restarted, 60, 300, 9), kSystem + 50) << "the longest is on disk";
+  EXPECT_EQ(cached(restarted, 60, 300, 9), kSystem + 50) << "both are on disk";
+  EXPECT_EQ(cached(restarted, 60, 302, 8), kSystem);
 }
 
 // libllama may fail after it has advanced a state, and a state does not go back.

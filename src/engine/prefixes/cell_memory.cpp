@@ -84,7 +84,7 @@ void CellMemory::share(Holding& holding, std::span<const Token> computed, int /*
 void CellMemory::release(Holding& holding, std::span<const Token> computed) {
   prefixes_.insert(holding.lease, computed);
   prefixes_.release(holding.lease);
-  on_kept_(holding.salt, computed);
+  on_kept_(holding.salt, computed, false);
 }
 
 }  // namespace slipstream

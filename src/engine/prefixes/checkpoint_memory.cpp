@@ -69,8 +69,7 @@ void CheckpointMemory::share(Holding& holding, std::span<const Token> computed, 
   const bool is_late = !boundaries.empty() && n_computed - boundaries.back() <= kNearTokens;
   if (is_boundary || (n_computed == n_prompt - 1 && !is_late)) {
     save_checkpoint(holding, computed);
-    // The disk tier keeps the longest state of a conversation only.
-    if (!is_boundary || n_computed == boundaries.back()) on_kept_(holding.salt, computed);
+    on_kept_(holding.salt, computed, is_boundary && n_computed != boundaries.back());
   } else if (n_computed == next_checkpoint(n_computed - 1, n_prompt) &&
              holding.checkpoint_bytes < checkpoints_.bytes_max_within_prompt()) {
     holding.checkpoint_bytes += save_checkpoint(holding, computed);

@@ -17,6 +17,10 @@ constexpr std::size_t kRememberedMax = 256;
 // The clock's epoch: it is in the past, and differences to it do not overflow.
 constexpr DiskPrefixes::Clock::time_point kNow{};
 
+// Of two prefixes with one salt the disk keeps the longer one, if it begins with the other. Those
+// that begin other conversations have a salt of their own there.
+constexpr Salt kBeginsOthers = 0x9E3779B97F4A7C15;
+
 bool begins_with(std::span<const Token> tokens, std::span<const Token> prefix) {
   return tokens.size() >= prefix.size() && std::ranges::equal(tokens.first(prefix.size()), prefix);
 }
@@ -27,16 +31,27 @@ DiskPrefixes::DiskPrefixes(std::unique_ptr<DiskTier> tier, PrefixMemory& memory,
                            const Options& options)
     : tier_(std::move(tier)), memory_(memory), options_(options) {}
 
+// A state that cannot be divided is of use only as a whole.
+DiskMatch DiskPrefixes::find(Salt salt, std::span<const Token> tokens) const {
+  const DiskMatch longest = tier_->find(salt, tokens);
+  if (memory_.is_divisible()) return longest;
+  const DiskMatch beginning = tier_->find(salt ^ kBeginsOthers, tokens);
+  const auto n_usable = [](const DiskMatch& match) {
+    return match.n_common == match.n_stored ? match.n_common : 0;
+  };
+  const DiskMatch& better = n_usable(beginning) > n_usable(longest) ? beginning : longest;
+  return n_usable(better) > 0 ? better : DiskMatch{};
+}
+
 bool DiskPrefixes::has_more(Salt salt, std::span<const Token> tokens) const {
-  const DiskMatch match = tier_->find(salt, tokens);
-  if (!memory_.is_divisible() && match.n_common < match.n_stored) return false;
+  const DiskMatch match = find(salt, tokens);
   return match.n_common >= options_.n_tokens_min &&
          match.n_common - memory_.n_held(salt, tokens) >= options_.n_tokens_min;
 }
 
 void DiskPrefixes::begin_load(Salt salt, std::vector<Token> tokens) {
   SLIP_CHECK(!load_, "loads two prefixes at a time");
-  const DiskMatch match = tier_->find(salt, tokens);
+  const DiskMatch match = find(salt, tokens);
   if (match.id == 0) return;
   tokens.resize(static_cast<std::size_t>(match.n_common));
   try {
@@ -101,14 +116,14 @@ bool DiskPrefixes::place_next_slice(Load& load) {
   return restored.has_value() && slice.end < n_wanted;
 }
 
-void DiskPrefixes::remember(Salt salt, std::span<const Token> tokens) {
+void DiskPrefixes::remember(Salt salt, std::span<const Token> tokens, bool begins_others) {
   if (static_cast<int>(tokens.size()) < options_.n_tokens_min) return;
   std::vector<Token> longest(tokens.begin(), tokens.end());
   const Clock::time_point now = Clock::now();
   Clock::time_point since = now;
   // Of one conversation only the longest prefix is kept.
   std::erase_if(remembered_, [&](Remembered& earlier) {
-    if (earlier.salt != salt) return false;
+    if (earlier.salt != salt || earlier.begins_others != begins_others) return false;
     if (begins_with(earlier.tokens, longest)) longest = earlier.tokens;
     if (!begins_with(longest, earlier.tokens)) return false;
     since = std::min(since, earlier.since);
@@ -117,7 +132,11 @@ void DiskPrefixes::remember(Salt salt, std::span<const Token> tokens) {
   if (remembered_.size() >= kRememberedMax) remembered_.pop_back();
   const Clock::time_point due = std::min(now + options_.idle_time, since + options_.busy_time);
   remembered_.insert(std::ranges::upper_bound(remembered_, due, {}, &Remembered::due),
-                     {.salt = salt, .tokens = std::move(longest), .since = since, .due = due});
+                     {.salt = salt,
+                      .begins_others = begins_others,
+                      .tokens = std::move(longest),
+                      .since = since,
+                      .due = due});
 }
 
 std::optional<DiskPrefixes::Clock::time_point> DiskPrefixes::next_save() const {
@@ -141,8 +160,9 @@ std::optional<DiskPrefixes::Save> DiskPrefixes::begin_save() {
   if (remembered_.empty()) return std::nullopt;
   Remembered prefix = std::move(remembered_.front());
   remembered_.pop_front();
-  if (!tier_->wants(prefix.salt, prefix.tokens, 1)) return std::nullopt;  // 1: any size
-  return Save{.salt = prefix.salt, .tokens = std::move(prefix.tokens)};
+  const Salt on_disk = prefix.begins_others ? prefix.salt ^ kBeginsOthers : prefix.salt;
+  if (!tier_->wants(on_disk, prefix.tokens, 1)) return std::nullopt;  // 1: any size
+  return Save{.salt = prefix.salt, .salt_on_disk = on_disk, .tokens = std::move(prefix.tokens)};
 }
 
 // Returns false after the last slice, or if the rest has left memory.
@@ -161,7 +181,7 @@ bool DiskPrefixes::add_slice(Save& save) const {
     // Reserve all of it at once: a growing vector would copy gigabytes between two tokens.
     const auto n_slices = static_cast<std::size_t>((n_tokens + n_slice - 1) / n_slice);
     const std::size_t n_bytes = (state->size() + 64) * n_slices;
-    if (!tier_->wants(save.salt, save.tokens, n_bytes)) return false;
+    if (!tier_->wants(save.salt_on_disk, save.tokens, n_bytes)) return false;
     save.state.reserve(n_bytes);
   }
   append_slice(save.state, end - save.n_saved, *state);
@@ -172,7 +192,7 @@ bool DiskPrefixes::add_slice(Save& save) const {
 void DiskPrefixes::write(Save save) {
   if (save.n_saved < options_.n_tokens_min) return;
   save.tokens.resize(static_cast<std::size_t>(save.n_saved));
-  tier_->write(save.salt, std::move(save.tokens), std::move(save.state));
+  tier_->write(save.salt_on_disk, std::move(save.tokens), std::move(save.state));
 }
 
 void DiskPrefixes::finish(Clock::duration time_max) {

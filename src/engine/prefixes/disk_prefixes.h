@@ -48,8 +48,9 @@ class DiskPrefixes {
   // Nobody waits for the load any more; its buffer is freed once the file has been read.
   void give_up_load();
 
-  // Remembers a prefix in memory that may be worth keeping.
-  void remember(Salt salt, std::span<const Token> tokens);
+  // Remembers a prefix in memory that may be worth keeping. One that begins others stays on disk
+  // beside longer ones, where a state cannot be divided.
+  void remember(Salt salt, std::span<const Token> tokens, bool begins_others = false);
   // When the next slice should be saved; a time in the past means now.
   [[nodiscard]] std::optional<Clock::time_point> next_save() const;
   void save_slice();
@@ -73,17 +74,20 @@ class DiskPrefixes {
   };
   struct Remembered {
     Salt salt;
+    bool begins_others;
     std::vector<Token> tokens;
     Clock::time_point since;  // when the first unsaved part was remembered
     Clock::time_point due;
   };
   struct Save {
     Salt salt;
+    Salt salt_on_disk;
     std::vector<Token> tokens;
     std::vector<std::byte> state = {};
     int n_saved = 0;  // tokens
   };
 
+  [[nodiscard]] DiskMatch find(Salt salt, std::span<const Token> tokens) const;
   [[nodiscard]] static bool take_file(Load& load);
   [[nodiscard]] bool place_next_slice(Load& load);
   [[nodiscard]] std::optional<Save> begin_save();

@@ -30,8 +30,9 @@ struct Holding {
 
 class PrefixStrategy : public PrefixMemory {
  public:
-  // Called with a prefix that later requests may use; the disk tier keeps it.
-  using OnKept = std::function<void(Salt, std::span<const Token>)>;
+  // Called with a prefix that later requests may use; the disk tier keeps it, and for good if other
+  // conversations begin with it.
+  using OnKept = std::function<void(Salt, std::span<const Token>, bool begins_others)>;
 
   // How many of a waiting sequence's tokens it could take over.
   [[nodiscard]] virtual Match find(Salt salt, std::span<const Token> tokens) = 0;
