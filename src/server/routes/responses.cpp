@@ -41,8 +41,7 @@ void store_response(ResponseStore& store, const ResponsesWriter& writer, Salt sa
 // bounds the rest, such as metadata, so that waiting requests cannot fill the memory.
 ApiResult<void> check_kept(const ServedModel& model, const ResponsesRequest& request) {
   constexpr std::size_t kAlways = std::size_t{256} << 10;
-  constexpr std::size_t kPerToken =
-      32;  // text has 4 to 10 bytes per token, and some of it is kept twice
+  constexpr std::size_t kPerToken = 32;  // text has 4 to 10 bytes per token; some is kept twice
   const std::size_t n = request.echo.size() + request.items.size();
   const std::size_t n_max =
       kAlways + kPerToken * static_cast<std::size_t>(model.engine->n_context());
