@@ -297,21 +297,28 @@ void ExpertGraph::look_ahead(const ggml_tensor* multiplication, int layer, Exper
   logits->flags |= GGML_TENSOR_FLAG_COMPUTE;
   if (compute_nodes(cpu_, std::span(&logits, 1)) != GGML_STATUS_SUCCESS) return;
 
-  const auto n_experts = static_cast<std::size_t>(next->n_experts());
-  const auto n_chosen = multiplication->src[2]->ne[0];
+  const auto n_chosen = static_cast<std::size_t>(multiplication->src[2]->ne[0]);
+  next->guess(likely_experts(products_, static_cast<std::size_t>(next->n_experts()), n_chosen),
+              store.reader());
+}
+
+std::vector<int> likely_experts(std::span<const float> logits, std::size_t n_experts,
+                                std::size_t n_chosen) {
+  n_chosen = std::min(n_chosen, n_experts);
   std::vector<int> order(n_experts);
   std::vector<int> likely;
-  for (std::size_t token = 0; token < static_cast<std::size_t>(n_tokens); ++token) {
-    const float* of_token = products_.data() + token * n_experts;
+  for (; logits.size() >= n_experts; logits = logits.subspan(n_experts)) {
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::partial_sort(order, order.begin() + n_chosen, [&](int left, int right) {
-      return of_token[left] > of_token[right];
-    });
-    for (const int expert : std::span(order).first(static_cast<std::size_t>(n_chosen))) {
+    const auto is_likelier = [&](int left, int right) {
+      return logits[static_cast<std::size_t>(left)] > logits[static_cast<std::size_t>(right)];
+    };
+    const auto end = order.begin() + static_cast<std::ptrdiff_t>(n_chosen);
+    std::ranges::partial_sort(order, end, is_likelier);
+    for (const int expert : std::span(order.begin(), end)) {
       if (std::ranges::find(likely, expert) == likely.end()) likely.push_back(expert);
     }
   }
-  next->guess(likely, store.reader());
+  return likely;
 }
 
 }  // namespace slipstream::turbo

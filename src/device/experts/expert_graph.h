@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -62,5 +63,10 @@ class ExpertGraph {
   std::vector<float> products_;
   LookaheadTrial trial_;
 };
+
+// The experts with the largest logits of each token, each expert once. logits: [token][expert].
+// n_chosen: how many each token chooses, if there are as many.
+[[nodiscard]] std::vector<int> likely_experts(std::span<const float> logits, std::size_t n_experts,
+                                              std::size_t n_chosen);
 
 }  // namespace slipstream::turbo
