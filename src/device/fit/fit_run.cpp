@@ -102,8 +102,27 @@ Result<std::size_t> FitRun::save() {
   if (layers_.empty()) {
     log_line(GGML_LOG_LEVEL_WARN, "no keys were seen to be fitted: flash attention must be on");
   }
-  if (n_keys == n_keys_saved_) return n_layers_saved_;
+  if (n_keys == n_keys_saved_) {
+    if (n_keys == 0) log_refusals({});
+    return n_layers_saved_;
+  }
   const KeyProfile profile = fitted();
+  log_refusals(profile);
+  if (Result<void> written = write_profile(path_, profile); !written) {
+    return std::unexpected(std::move(written.error()));
+  }
+  n_keys_saved_ = n_keys;
+  n_layers_saved_ = profile.size();
+  std::error_code unknown;
+  log_line(GGML_LOG_LEVEL_INFO,
+           format_text("keys of {} layers fitted from {} tokens: {}, {:.1f} MB", profile.size(),
+                       with_commas(n_keys), path_,
+                       static_cast<double>(std::filesystem::file_size(path_, unknown)) / 1e6));
+  return n_layers_saved_;
+}
+
+// Says of each layer that is not in the profile why that is so.
+void FitRun::log_refusals(const KeyProfile& profile) const {
   std::map<std::string, std::set<int>> refused;
   for (const auto& [layer, seen] : layers_) {
     if (!seen.refusal.empty()) {
@@ -116,17 +135,6 @@ Result<std::size_t> FitRun::save() {
     log_line(GGML_LOG_LEVEL_WARN,
              format_text("keys of layer {} are not fitted: {}", format_layers(layers), why));
   }
-  if (Result<void> written = write_profile(path_, profile); !written) {
-    return std::unexpected(std::move(written.error()));
-  }
-  n_keys_saved_ = n_keys;
-  n_layers_saved_ = profile.size();
-  std::error_code unknown;
-  log_line(GGML_LOG_LEVEL_INFO,
-           format_text("keys of {} layers fitted from {} tokens: {}, {:.1f} MB", profile.size(),
-                       with_commas(n_keys), path_,
-                       static_cast<double>(std::filesystem::file_size(path_, unknown)) / 1e6));
-  return n_layers_saved_;
 }
 
 Result<std::size_t> FitRun::end() {

@@ -48,6 +48,7 @@ class FitRun {
 
   [[nodiscard]] std::int64_t count_keys() const SLIP_TSA(requires_capability(mutex_));
   [[nodiscard]] KeyProfile fitted() const SLIP_TSA(requires_capability(mutex_));
+  void log_refusals(const KeyProfile& profile) const SLIP_TSA(requires_capability(mutex_));
 
   std::string path_;
   mutable Mutex mutex_;
