@@ -209,8 +209,24 @@ Result<void> CacheTensor::memset(std::uint8_t value, std::size_t offset, std::si
     clear();
     return {};
   }
-  const std::vector<std::byte> bytes(size, std::byte{value});
-  return set(bytes, offset);
+  if (!is_bound()) {
+    if (Result<void> bound = bind_plain(); !bound) return bound;
+  }
+  if (std::byte* memory = plain(); memory != nullptr) {
+    std::memset(memory + offset, value, size);
+    return {};
+  }
+  // Such rows are no model's: they set no centre and take no place among the 8-bit copies.
+  std::get<CompressedCache>(storage_).close_centre();
+  std::array<std::byte, 4096> block;
+  block.fill(std::byte{value});
+  while (size > 0) {
+    const std::size_t n_bytes = std::min(size, block.size());
+    store(std::span(block).first(n_bytes), offset);
+    offset += n_bytes;
+    size -= n_bytes;
+  }
+  return {};
 }
 
 void CacheTensor::clear() {
