@@ -1,5 +1,5 @@
 // Chooses the kernels that run: the best of this machine, or those that GGML_TURBO_KERNELS names
-// (avx2, avx512, amx, neon), for measurements and for debugging.
+// (avx2, avx512, amx; on ARM neon), for measurements and for debugging.
 //
 // Threads: limit_kernels() by one thread; the rest is thread-safe.
 // Errors:  kInvalidArgument with the valid names.
@@ -11,6 +11,7 @@
 
 namespace slipstream::turbo {
 
+// A wrong name changes nothing.
 // REQUIRES: no kernel has run yet.
 [[nodiscard]] Result<void> limit_kernels(std::string_view name);
 [[nodiscard]] bool use_amx();
