@@ -373,6 +373,8 @@ TEST_F(PackedRowsOnce, MissingAndShortPartsAreRefused) {
   EXPECT_TRUE(restore(saved_));
 }
 
+constexpr std::size_t kCentresHeaderBytes = 24;  // docs/formats/packed-state.md
+
 TEST_F(PackedRowsOnce, AnotherShapeIsRefused) {
   for (std::size_t field = 0; field < 4; ++field) {
     Saved saved = saved_;
@@ -390,7 +392,8 @@ TEST_F(PackedRowsOnce, WhatIsNoNumberIsRefused) {
   for (const float wrong :
        {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity(), 1e30F}) {
     Saved saved = saved_;
-    std::memcpy(saved.centres.data() + 16 + 5 * sizeof(float), &wrong, sizeof(wrong));
+    std::memcpy(saved.centres.data() + kCentresHeaderBytes + 5 * sizeof(float), &wrong,
+                sizeof(wrong));
     EXPECT_FALSE(restore(saved)) << wrong;
   }
   EXPECT_TRUE(fresh_.codes().is_centre_open());
