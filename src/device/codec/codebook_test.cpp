@@ -48,6 +48,8 @@ TEST_P(CodebookBits, IsTheOneThatLloydMaxComputes) {
     EXPECT_NEAR(static_cast<double>(committed[k]), computed.centroids[k], 1e-6);
   }
   EXPECT_NEAR(mse(committed), computed.mse, 1e-6);
+  // Committed with six digits. Fitted levels are divided by 1 - this error.
+  EXPECT_NEAR(static_cast<double>(level_error(bits)), computed.mse, 1e-6);
 }
 
 TEST_P(CodebookBits, AscendsAndIsSymmetric) {
