@@ -172,9 +172,15 @@ Result<void> write_profile(const std::string& path, const KeyProfile& profile) {
   // Another process may write the same profile, so each has its own name for an incomplete file.
   const std::string temporary = format_text("{}.{}.part", path, ::getpid());
   const auto write = [&]() -> Result<void> {
-    const Result<UniqueFd> fd = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    Result<UniqueFd> fd = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
     if (!fd) return std::unexpected(fd.error());
-    return write_exactly(fd->get(), encode_profile(profile));
+    if (Result<void> done = write_exactly(fd->get(), encode_profile(profile)); !done) return done;
+    // Otherwise the new name could survive a crash and the bytes not: the old profile would be lost.
+    if (::fsync(fd->get()) != 0) return fail_errno(errno, format_text("cannot sync {}", temporary));
+    if (::close(fd->release()) != 0) {  // network file systems report a full disk here
+      return fail_errno(errno, format_text("cannot write {}", temporary));
+    }
+    return {};
   };
   Result<void> written = write();
   if (written && std::rename(temporary.c_str(), path.c_str()) != 0) {
