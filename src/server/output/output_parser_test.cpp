@@ -10,6 +10,7 @@
 #include <fstream>
 #include <random>
 
+#include "base/format.h"
 #include "server/json.h"
 #include "server/output/chat_answer.h"
 
@@ -148,6 +149,22 @@ TEST(OutputParser, ArgumentsStreamAsTheyArrive) {
   EXPECT_EQ(deltas[0].kind, ChatDelta::Kind::kCallBegin);
   EXPECT_EQ(deltas[1].text, R"({"city": "Par)");
   EXPECT_EQ(parser.push("is").at(0).text, "is");
+}
+
+// Arguments in a string may end before their object does. That is remembered until the name comes.
+TEST(OutputParser, ArgumentsBeforeTheNameMayBeIncomplete) {
+  const ToolSet tools(Json::parse(R"([{"type": "function", "function": {"name": "f"}}])"));
+  const auto is_complete = [&](std::string_view call) {
+    OutputParser parser({.format = {.tool_calls = ToolCallFamily::kHermes}, .tools = tools});
+    ChatAnswer answer;
+    answer.add(parser.push(format_text("<tool_call>{}</tool_call>", call)));
+    answer.add(parser.finish());
+    EXPECT_EQ(answer.calls.size(), 1U) << call;
+    return !answer.calls.empty() && answer.calls[0].complete;
+  };
+  EXPECT_TRUE(is_complete(R"({"arguments": "{\"a\": 1}", "name": "f"})"));
+  EXPECT_FALSE(is_complete(R"({"name": "f", "arguments": "{\"a\": [1"})"));
+  EXPECT_FALSE(is_complete(R"({"arguments": "{\"a\": [1", "name": "f"})"));
 }
 
 // The CPU seconds for parsing n_text bytes of each start of markup, repeated, in every family.

@@ -316,7 +316,7 @@ void JsonCalls::begin_if_named(CallSink& sink) {
   }
   write_arguments(sink);
   if (arguments_done_) {
-    sink.end(true);
+    sink.end(arguments_complete_);
     ended_ = true;
   }
 }
@@ -330,6 +330,7 @@ void JsonCalls::end_arguments(CallSink& sink, bool complete) {
   has_arguments_ = true;
   if (!name_) {  // the name may follow
     arguments_done_ = true;
+    arguments_complete_ = complete;
     return;
   }
   if (!begun_) sink.begin(*name_);

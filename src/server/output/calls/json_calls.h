@@ -79,6 +79,7 @@ class JsonCalls : public CallReader {
   std::optional<std::string> name_;
   bool has_arguments_ = false;
   bool arguments_done_ = false;
+  bool arguments_complete_ = true;  // once they are done: the model finished writing them
   bool begun_ = false;
   bool ended_ = false;
 };
