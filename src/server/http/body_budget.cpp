@@ -71,6 +71,14 @@ void BodyBudget::give_back(const Share& share, std::size_t n_bytes) {
   grant();
 }
 
+void BodyBudget::forget(const Share& share, std::size_t n_bytes) {
+  {
+    const MutexLock lock(mutex_);
+    waiting_.remove_if([&](const auto& waiting) { return waiting->share == &share; });
+  }
+  give_back(share, n_bytes);
+}
+
 bool BodyBudget::is_oldest(const Share& share) const {
   return !growing_.empty() && growing_.front() == &share;
 }

@@ -36,7 +36,7 @@ class BodyBudget {
   class Share {
    public:
     explicit Share(BodyBudget& budget) : budget_(budget) {}
-    ~Share() { release(); }
+    ~Share() { budget_.forget(*this, n_charged_); }
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
@@ -68,6 +68,8 @@ class BodyBudget {
                                                       const boost::asio::any_io_executor& executor);
   [[nodiscard]] bool stop_waiting(const std::shared_ptr<Waiting>& waiting);
   void give_back(const Share& share, std::size_t n_bytes);
+  // The share ends. It may still be waiting, if an exception ended its request.
+  void forget(const Share& share, std::size_t n_bytes);
   [[nodiscard]] bool is_oldest(const Share& share) const SLIP_TSA(requires_capability(mutex_));
   [[nodiscard]] bool fits(const Share& share, std::size_t n_bytes) const
       SLIP_TSA(requires_capability(mutex_));

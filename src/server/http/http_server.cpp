@@ -146,6 +146,18 @@ class HttpServer::Impl {
     asio::post(acceptor_.get_executor(), [this] { acceptor_.close(); });
   }
 
+  // Counts while it lives, so that a number is right again after an exception too.
+  class Counted {
+   public:
+    explicit Counted(std::atomic<int>& number) : number_(number) { ++number_; }
+    ~Counted() { --number_; }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+
+   private:
+    std::atomic<int>& number_;
+  };
+
   class Connection : public std::enable_shared_from_this<Connection> {
    public:
     Connection(Impl& server, tcp::socket socket) : server_(server), stream_(std::move(socket)) {}
@@ -230,23 +242,7 @@ class HttpServer::Impl {
 
     asio::awaitable<bool> answer(HttpParser& parser) {
       HttpExchange exchange(stream_, {buffer_, parser}, facts_for(parser.get()));
-      exchange_ = &exchange;
-      ++server_.n_exchanges_;
-      std::string failure;
-      try {
-        co_await server_.handler_(exchange);
-      } catch (...) {
-        failure = message_of(std::current_exception());
-      }
-      exchange_ = nullptr;
-      if (!failure.empty()) {
-        log::error("http.handler", {{"error", failure}}, exchange.id());
-        if (exchange.status() == 0 && !exchange.is_gone()) {
-          (void)co_await exchange.reply(
-              {.status = 500, .body = server_.error_body_(500, "an internal error; see the log")});
-        }
-      }
-      --server_.n_exchanges_;
+      co_await handle(exchange);
       const std::chrono::duration<double, std::milli> took =
           std::chrono::steady_clock::now() - exchange.arrived();
       log::info("http.request",
@@ -258,6 +254,24 @@ class HttpServer::Impl {
                  {"took_ms", took.count()}},
                 exchange.id());
       co_return exchange.is_answered() && exchange.keeps_open();
+    }
+
+    asio::awaitable<void> handle(HttpExchange& exchange) {
+      const Counted counted(server_.n_exchanges_);
+      exchange_ = &exchange;
+      std::string failure;
+      try {
+        co_await server_.handler_(exchange);
+      } catch (...) {
+        failure = message_of(std::current_exception());
+      }
+      exchange_ = nullptr;
+      if (failure.empty()) co_return;
+      log::error("http.handler", {{"error", failure}}, exchange.id());
+      if (exchange.status() == 0 && !exchange.is_gone()) {
+        (void)co_await exchange.reply(
+            {.status = 500, .body = server_.error_body_(500, "an internal error; see the log")});
+      }
     }
 
     [[nodiscard]] HttpExchange::Facts facts_for(const HttpRequest& request) const {

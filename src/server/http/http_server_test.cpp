@@ -3,12 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
 #include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/format.h"
+#include "server/http/body_budget.h"
 #include "server/http/raw_client.h"
 
 namespace slipstream {
@@ -208,6 +212,43 @@ TEST(HttpServer, WhatAHandlerThrowsEndsItsRequestOnly) {
   EXPECT_TRUE(client.read("fine").starts_with("HTTP/1.1 200"));
   EXPECT_TRUE(comes_true([&] { return server->n_exchanges() == 0; }));
   EXPECT_TRUE(server->drain(std::chrono::milliseconds(500)));
+}
+
+TEST(HttpServer, AnAnswerThatCannotBeMadeCountsNoLonger) {
+  const auto listening = HttpServer::listen(
+      {.port = 0}, [](HttpExchange&) -> asio::awaitable<void> { throw std::bad_alloc(); },
+      [](int, std::string_view) -> std::string { throw std::bad_alloc(); });
+  ASSERT_TRUE(listening.has_value());
+  const RawClient client((*listening)->port());
+  client.send("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(client.read(), "");  // the connection is closed
+  EXPECT_EQ((*listening)->n_exchanges(), 0);
+  EXPECT_TRUE((*listening)->drain(std::chrono::milliseconds(500)));
+}
+
+// Otherwise the budget would keep room for a body that is gone, and compare its address.
+TEST(BodyBudget, ForgetsAShareWhoseRequestFailed) {
+  BodyBudget budget({.bytes_max = 100,
+                     .body_bytes_max = 60,
+                     .free_bytes = 0,
+                     .wait_max = std::chrono::seconds(1)});
+  asio::io_context io;
+  const auto grow = [&](BodyBudget::Share& share, std::size_t n_bytes,
+                        const asio::any_io_executor& executor) {
+    io.restart();
+    auto grown = asio::co_spawn(io, share.grow_to(n_bytes, executor), asio::use_future);
+    io.run();
+    return grown.get();
+  };
+  BodyBudget::Share first(budget);
+  ASSERT_TRUE(grow(first, 50, io.get_executor()));
+  {
+    BodyBudget::Share second(budget);
+    EXPECT_THROW(grow(second, 50, {}), std::exception);  // no timer without an executor
+  }
+  first.release();
+  BodyBudget::Share third(budget);
+  EXPECT_TRUE(grow(third, 60, io.get_executor()));
 }
 
 }  // namespace
