@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -85,8 +87,24 @@ class NaiveValidator {
     if (schema.contains("exclusiveMinimum") && value <= schema["exclusiveMinimum"]) return false;
     if (schema.contains("exclusiveMaximum") && value >= schema["exclusiveMaximum"]) return false;
     if (!schema.contains("multipleOf")) return true;
-    const double quotient = value.get<double>() / schema["multipleOf"].get<double>();
-    return std::floor(quotient) == quotient;
+    return is_multiple(value, schema["multipleOf"]);
+  }
+
+  static std::uint64_t magnitude(const Json& integer) {
+    const auto bits = integer.get<std::uint64_t>();
+    const bool is_negative = !integer.is_number_unsigned() && integer.get<std::int64_t>() < 0;
+    return is_negative ? 0 - bits : bits;
+  }
+
+  // JSON's numbers are decimal, and 0.3 is a multiple of 0.1, though their doubles are not quite: a
+  // quotient that is a whole number up to the rounding of three doubles counts as one.
+  static bool is_multiple(const Json& value, const Json& of) {
+    if (value.is_number_integer() && of.is_number_integer()) {
+      return magnitude(of) != 0 && magnitude(value) % magnitude(of) == 0;
+    }
+    constexpr double kRounding = 2 * std::numeric_limits<double>::epsilon();
+    const double quotient = value.get<double>() / of.get<double>();
+    return std::abs(quotient - std::round(quotient)) <= kRounding * std::abs(quotient);
   }
 
   static bool valid_string(const Json& schema, const std::string& text) {
