@@ -49,7 +49,7 @@ Result<bool> GrammarMatcher::accept(Token token, const TokenPieces& pieces) {
   }
   const Frame text = frames_.back();
   const std::size_t first_by_id = stacks_.size();
-  const bool by_id = follow_token(token, as_text && text.partial.n_left == 0);
+  const bool by_id = follow_token(token, !piece.empty(), as_text && text.partial.n_left == 0);
   if (const Result<void> cost = check_cost(); !cost) return std::unexpected(cost.error());
   if (!as_text && !by_id) return false;
   // Inside a character, only one of the readings can continue; the one by id is already certain.
@@ -106,14 +106,16 @@ void GrammarMatcher::allow_by_id(const TokenPieces& pieces, std::vector<bool>& a
       for (const Token token : pieces.sorted()) {
         if (token != id) allowed[static_cast<std::size_t>(token)] = true;
       }
-    } else if (symbol.kind == Kind::kNotToken && id != excluded && !pieces.is_end(excluded)) {
+    } else if (symbol.kind == Kind::kNotToken && id != excluded && !pieces.is_end(excluded) &&
+               !pieces.piece(excluded).empty()) {
       allowed[static_cast<std::size_t>(excluded)] = true;  // then no token is excluded by all
     }
   }
 }
 
 // Follows the places where the grammar names or does not exclude the token. True if there are any.
-bool GrammarMatcher::follow_token(Token token, bool after_text) {
+// A token without text must be named, as in libllama: no answer should consist of nothing.
+bool GrammarMatcher::follow_token(Token token, bool has_text, bool after_text) {
   const Frame& now = frames_.front();
   if (now.partial.n_left > 0) return false;
   ++step_;
@@ -127,7 +129,8 @@ bool GrammarMatcher::follow_token(Token token, bool after_text) {
     const Node top = nodes_[stacks_[i]];
     const GrammarSymbol& symbol = grammar_.symbol(top.symbol);
     const bool same = std::cmp_equal(symbol.value, token);
-    if ((symbol.kind == Kind::kToken && same) || (symbol.kind == Kind::kNotToken && !same)) {
+    if ((symbol.kind == Kind::kToken && same) ||
+        (symbol.kind == Kind::kNotToken && !same && has_text)) {
       follow(top.symbol + 1, top.below);
       found = true;
     }

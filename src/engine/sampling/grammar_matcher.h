@@ -78,7 +78,7 @@ class GrammarMatcher {
   [[nodiscard]] bool push_char(char32_t code_point);
   [[nodiscard]] static std::optional<CharClass::Range> range_of(const PartialChar& partial);
   // Tokens.
-  [[nodiscard]] bool follow_token(Token token, bool after_text);
+  [[nodiscard]] bool follow_token(Token token, bool has_text, bool after_text);
   void allow_by_id(const TokenPieces& pieces, std::vector<bool>& allowed) const;
   [[nodiscard]] bool may_end() const;
   [[nodiscard]] Result<void> check_cost() const;

@@ -126,6 +126,21 @@ TEST(GrammarMatcher, TokensCanBeNamed) {
   EXPECT_FALSE(*matcher.accept(words.token("<tool>"), words.pieces()));
 }
 
+// "Any token but this" is any text but this: what may be chosen and what is accepted are the same.
+TEST(GrammarMatcher, AcceptsTheTokensThatItAllows) {
+  const Words words({"<a>", "<b>"});
+  for (const char* text : {"root ::= !<a>", "root ::= !<a> | !<b>", "root ::= !<[1]> | !<a>",
+                           "root ::= <[1]>", "root ::= !<[0]> \"x\"?"}) {
+    GrammarMatcher matcher = matcher_of(text, words);
+    std::vector<bool> allowed;
+    ASSERT_TRUE(matcher.find_allowed(words.pieces(), allowed).has_value());
+    for (std::size_t i = 0; i < allowed.size(); ++i) {
+      GrammarMatcher copy = matcher_of(text, words);
+      EXPECT_EQ(*copy.accept(static_cast<Token>(i), words.pieces()), allowed[i]) << text << i;
+    }
+  }
+}
+
 TEST(GrammarMatcher, LongAnswersTakeNoMoreMemoryThanTheirDepth) {
   const Words words({});
   GrammarMatcher matcher = matcher_of("root ::= \"[\" root \"]\" root | [a-z] root |", words);
