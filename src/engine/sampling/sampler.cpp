@@ -6,6 +6,7 @@
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <new>
 #include <random>
 #include <utility>
 
@@ -68,6 +69,8 @@ Result<Sampler> Sampler::create(const Vocabulary& vocabulary, const SamplingPara
   try {
     sampler.add_history(params);
     sampler.add_dice(params);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::kOutOfMemory, "not enough memory for the sampling parameters");
   } catch (const std::exception& error) {
     return fail(Code::kInvalidArgument,
                 format_text("these sampling parameters cannot be used: {}", error.what()));

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 
 #include "base/check.h"
@@ -171,6 +172,8 @@ Result<std::vector<Token>> Vocabulary::split(std::string_view text,
     tokens.append_range(frame.end);
     tokens.shrink_to_fit();
     return tokens;
+  } catch (const std::bad_alloc&) {
+    return fail(Code::kOutOfMemory, "not enough memory to split the text into tokens");
   } catch (const std::exception& error) {
     return fail(Code::kInvalidArgument,
                 format_text("the text could not be split into tokens: {}", error.what()));
