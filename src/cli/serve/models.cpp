@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/memory_info.h"
 #include "cli/hub/find_model.h"
+#include "cli/serve/disk_folder.h"
 #include "cli/serve/hub_library.h"
 
 namespace slipstream::serve {
@@ -84,12 +85,6 @@ Result<std::unique_ptr<EmbeddingWorker>> make_embeddings(const Options& options,
   return std::make_unique<EmbeddingWorker>(std::move(*embedder));
 }
 
-// "org/repo:Q8_0" becomes the name of a single folder.
-std::string folder_of(std::string name) {
-  std::ranges::replace(name, '/', '-');
-  return name;
-}
-
 Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedModel& named,
                                           const KvPlan& kv, const std::stop_token& stop) {
   const RunnerOptions runner = runner_options(options);
@@ -109,7 +104,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
   Result<std::unique_ptr<Engine>> engine = Engine::start(
       std::move(*model), {.runner = runner,
                           .n_requests_max = options.n_queue,
-                          .disk_directory = shares_disk ? disk / folder_of(named.name) : disk,
+                          .disk_directory = shares_disk ? disk / disk_folder(named.name) : disk,
                           .disk_bytes_max = options.kv_disk_bytes});
   if (!engine) return std::unexpected(engine.error());
   Result<std::unique_ptr<EmbeddingWorker>> embeddings = make_embeddings(options, **engine);
