@@ -1,5 +1,7 @@
 #include "cli/chat/answer_reader.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace slipstream::chat {
@@ -18,7 +20,9 @@ std::string text_at(const Json& object, const char* key) {
 }
 int count_at(const Json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
-  return found != object.end() && found->is_number() ? found->get<int>() : 0;
+  if (found == object.end() || !found->is_number()) return 0;
+  constexpr double kMax = std::numeric_limits<int>::max();
+  return static_cast<int>(std::clamp(found->get<double>(), 0.0, kMax));
 }
 const Json& part_at(const Json& object, const char* key) {
   static const Json kNone;

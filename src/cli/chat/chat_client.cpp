@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 
 #include "base/check.h"
 #include "base/format.h"
@@ -23,10 +24,16 @@ std::string api_url(std::string url) {
   return url.ends_with("/v1") ? url : url + "/v1";
 }
 
-bool is_loopback(std::string_view url) {
-  const std::size_t scheme = url.find("://");
-  const std::string_view host = url.substr(scheme == std::string_view::npos ? 0 : scheme + 3);
-  return host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]");
+// The host of an address, as libcurl itself reads it; empty if it is no address.
+std::string host_of(const std::string& url) {
+  const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parts(curl_url(), curl_url_cleanup);
+  char* host = nullptr;
+  if (!parts || curl_url_set(parts.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK ||
+      curl_url_get(parts.get(), CURLUPART_HOST, &host, 0) != CURLUE_OK) {
+    return "";
+  }
+  const std::unique_ptr<char, decltype(&curl_free)> owner(host, curl_free);
+  return host;
 }
 
 // These are C callbacks: no exception may pass through them.
@@ -67,6 +74,13 @@ std::optional<double> tokens_per_second(const Answer& answer) {
   const double seconds = answer.seconds - (answer.is_streamed ? answer.first_token_s : 0);
   if (n_tokens <= 0 || seconds <= 0) return std::nullopt;
   return n_tokens / seconds;
+}
+
+bool is_loopback(const std::string& url) {
+  const std::string host = host_of(url);
+  const bool is_number = host.find_first_not_of("0123456789.") == std::string::npos;
+  return curl_strequal(host.c_str(), "localhost") != 0 || host == "[::1]" ||
+         (is_number && host.starts_with("127."));
 }
 
 std::optional<KvUse> find_kv_use(std::string_view metrics, const ServerModel& model, int n_tokens) {
@@ -189,9 +203,11 @@ Result<Answer> ChatClient::ask(Json request, const std::function<void(const Piec
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &reader);
   curl_multi_add_handle(handles_->multi, curl);
   int n_running = 1;
-  while (curl_multi_perform(handles_->multi, &n_running) == CURLM_OK && n_running > 0 &&
-         !is_stopped()) {
-    curl_multi_poll(handles_->multi, nullptr, 0, kPollMs, nullptr);
+  CURLMcode driven = CURLM_OK;
+  while (driven == CURLM_OK) {
+    driven = curl_multi_perform(handles_->multi, &n_running);
+    if (driven != CURLM_OK || n_running == 0 || is_stopped()) break;
+    driven = curl_multi_poll(handles_->multi, nullptr, 0, kPollMs, nullptr);
   }
   int n_messages = 0;
   const CURLMsg* message = curl_multi_info_read(handles_->multi, &n_messages);
@@ -200,6 +216,10 @@ Result<Answer> ChatClient::ask(Json request, const std::function<void(const Piec
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
   curl_multi_remove_handle(handles_->multi, curl);  // closes the connection of an unfinished answer
   Answer answer = reader.finish();
+  if (driven != CURLM_OK) {
+    return fail(Code::kOverloaded,
+                format_text("the connection to {} failed: {}", url_, curl_multi_strerror(driven)));
+  }
   answer.is_stopped = n_running > 0;
   if (answer.is_stopped) return answer;
   if (code != CURLE_OK) {

@@ -54,6 +54,9 @@ struct KvUse {
 };
 // The KV cache that n_tokens of a model use, computed from /metrics. The server's own count of
 // cells in use does not help: once an answer has ended, all of them could be freed.
+// Whether an address is one of this machine, which no proxy has to be asked for.
+[[nodiscard]] bool is_loopback(const std::string& url);
+
 [[nodiscard]] std::optional<KvUse> find_kv_use(std::string_view metrics, const ServerModel& model,
                                                int n_tokens);
 

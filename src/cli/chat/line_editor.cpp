@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <histedit.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -62,8 +63,11 @@ struct LineEditor::Impl {
   void load_history() const {
     std::error_code error;
     std::filesystem::create_directories(history_file.parent_path(), error);
-    // The file is created here to set its mode. libedit writes into an existing file.
-    if (!open_file(history_file.string(), O_RDWR | O_CREAT, kOwnerOnly)) return;
+    // The file is created here to set its mode, since libedit writes into an existing file. One that
+    // was there already may have another mode.
+    const Result<UniqueFd> file = open_file(history_file.string(), O_RDWR | O_CREAT, kOwnerOnly);
+    if (!file) return;
+    (void)::fchmod(file->get(), kOwnerOnly);  // refused if it is another user's
     HistEvent event{};
     ::history(history.get(), &event, H_LOAD, history_file.c_str());
   }

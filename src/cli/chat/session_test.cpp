@@ -5,8 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "cli/chat/answer_reader.h"
+#include "cli/chat/line_editor.h"
 
 namespace slipstream::chat {
 namespace {
@@ -112,6 +114,42 @@ TEST(AnswerReader, SaysWhatWentWrong) {
   AnswerReader event(ignore);
   event.take("data: {\"error\":{\"message\":\"too late\"}}\n\n");
   EXPECT_EQ(event.error(), "too late");
+}
+
+TEST(AnswerReader, CountsThatFitNoIntAreTheLargest) {
+  const std::function<void(const Piece&)> ignore = [](const Piece&) {};
+  AnswerReader reader(ignore);
+  reader.take(R"(data: {"choices":[],"usage":{"prompt_tokens":4294967297,)"
+              R"("completion_tokens":1e300,"prompt_tokens_details":{"cached_tokens":-5}}})"
+              "\n\n");
+  const Answer answer = reader.finish();
+  EXPECT_EQ(answer.n_prompt, std::numeric_limits<int>::max());
+  EXPECT_EQ(answer.n_generated, std::numeric_limits<int>::max());
+  EXPECT_EQ(answer.n_cached, 0);
+}
+
+// The question is whether the environment's proxy is left out: only where no other machine is asked.
+TEST(ChatClient, OnlyThisMachineIsLoopback) {
+  for (const char* url :
+       {"http://localhost/v1", "http://localhost:8080/v1", "http://LOCALHOST:8080/v1",
+        "http://127.0.0.1:80/v1", "http://127.1.2.3/v1", "http://[::1]:8080/v1"}) {
+    EXPECT_TRUE(is_loopback(url)) << url;
+  }
+  for (const char* url :
+       {"http://localhost.example.com/v1", "http://localhost@example.com/v1",
+        "http://127.0.0.1.example.com/v1", "http://[::1:2]/v1", "https://example.com/v1",
+        "http://128.0.0.1/v1", "http://localhosts/v1", "no address"}) {
+    EXPECT_FALSE(is_loopback(url)) << url;
+  }
+}
+
+TEST(LineEditor, AHistoryIsTheOwnersAlone) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "chat_history";
+  std::ofstream(path) << "_HiStOrY_V2_\nhello\n";
+  std::filesystem::permissions(path, std::filesystem::perms(0644));
+  const LineEditor editor(path);
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0600));
+  std::filesystem::remove(path);
 }
 
 TEST(ChatClient, FindsKvUseOfItsModel) {
