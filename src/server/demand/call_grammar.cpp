@@ -126,6 +126,9 @@ class MemberArguments {
 
  private:
   Result<ObjectRules> rules_of(const ObjectDemands& demands) {
+    if (const auto spent = values_.spend_on_names(demands); !spent) {
+      return std::unexpected(spent.error());
+    }
     ObjectRules rules;
     rules.marks = marks_.object;
     rules.count = demands.count;

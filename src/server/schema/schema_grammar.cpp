@@ -147,6 +147,12 @@ Result<void> SchemaGrammar::fill_array(RuleId rule, const ArrayDemands& demands)
   return {};
 }
 
+Result<void> SchemaGrammar::spend_on_names(const ObjectDemands& demands) {
+  std::size_t n_names = demands.required.size();
+  for (const auto& schemas : demands.properties) n_names += schemas->order.size();
+  return budget_.spend(n_lookup_steps(n_names, demands.properties.size()));
+}
+
 Result<void> SchemaGrammar::fill_object(RuleId rule, const ObjectDemands& demands) {
   if (demands.count.empty()) return {};
   const Result<std::optional<Automaton>> names = allowed_names(demands.names);
@@ -167,10 +173,7 @@ Result<void> SchemaGrammar::fill_object(RuleId rule, const ObjectDemands& demand
         {.member = {text_.key(name), text_.colon(), gbnf_rule(value_rule(demands.of(name)))},
          .is_required = is_required});
   };
-  std::size_t n_names = demands.required.size();
-  for (const auto& schemas : demands.properties) n_names += schemas->order.size();
-  const std::size_t n_steps = n_lookup_steps(n_names, demands.properties.size());
-  if (const Result<void> spent = budget_.spend(n_steps); !spent) return spent;
+  if (const Result<void> spent = spend_on_names(demands); !spent) return spent;
   for (const auto& schemas : demands.properties) {
     for (const std::string& name : schemas->order) add_name(name);
   }

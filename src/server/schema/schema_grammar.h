@@ -35,6 +35,8 @@ class SchemaGrammar {
   // Adds a rule for those of these values that are strings in `among`, without quotes and escapes.
   [[nodiscard]] Result<RuleId> add_bare_text(const Conjunction& schemas, const Automaton& among);
   [[nodiscard]] Result<void> finish();
+  // Charges the budget for looking up all names of an object. Call it before demands.of(name).
+  [[nodiscard]] Result<void> spend_on_names(const ObjectDemands& demands);
 
   [[nodiscard]] SchemaExpander& expander() { return expander_; }
 
