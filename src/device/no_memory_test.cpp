@@ -150,16 +150,16 @@ TEST(NoMemory, RowsAreStoredAllTheSame) {
 
 // It took as many bytes as the whole cache would have as f16.
 TEST(NoMemory, AValueIsSetEverywhere) {
-  KvBufferType type(parse_scheme("turbo4").value());
+  KvBufferType type(parse_scheme("turbo8").value());
   OneCache cache(type, "cache_k_l0");
-  ASSERT_TRUE(find_cache(cache.tensor())->bind_compressed(4, 128));
+  ASSERT_TRUE(find_cache(cache.tensor())->bind_compressed(8, 128));
   {
     const NoMemory gone;
     ggml_backend_buffer_clear(cache.tensor()->buffer, 0x3C);
   }
   const float wanted = ggml_fp16_to_fp32(0x3C3C);
   for (const ggml_fp16_t number : cache.get()) {
-    ASSERT_NEAR(ggml_fp16_to_fp32(number), wanted, 0.3);
+    ASSERT_NEAR(ggml_fp16_to_fp32(number), wanted, 0.05);
   }
 }
 

@@ -153,8 +153,9 @@ TEST(OutputParser, ArgumentsStreamAsTheyArrive) {
 
 // Arguments in a string may end before their object does. That is remembered until the name comes.
 TEST(OutputParser, ArgumentsBeforeTheNameMayBeIncomplete) {
-  const auto is_complete = [](std::string_view call) {
-    OutputParser parser({.format = {.tool_calls = ToolCallFamily::kHermes}});
+  const ToolSet tools(Json::parse(R"([{"type": "function", "function": {"name": "f"}}])"));
+  const auto is_complete = [&](std::string_view call) {
+    OutputParser parser({.format = {.tool_calls = ToolCallFamily::kHermes}, .tools = tools});
     ChatAnswer answer;
     answer.add(parser.push(format_text("<tool_call>{}</tool_call>", call)));
     answer.add(parser.finish());
