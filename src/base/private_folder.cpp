@@ -85,4 +85,8 @@ Result<void> PrivateFolder::remove(const std::string& name) const {
   return fail_errno(errno, format_text("cannot remove {} in {}", name, path_));
 }
 
+void PrivateFolder::discard(const std::string& name) const noexcept {
+  ::unlinkat(directory_.get(), name.c_str(), 0);
+}
+
 }  // namespace slipstream

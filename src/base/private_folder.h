@@ -31,6 +31,8 @@ class PrivateFolder {
                                      const std::string& name) const;
   // No error if the file is absent.
   [[nodiscard]] Result<void> remove(const std::string& name) const;
+  // The same for a file that does no harm if it stays.
+  void discard(const std::string& name) const noexcept;
 
   [[nodiscard]] int fd() const { return directory_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }

@@ -120,7 +120,8 @@ ggml_backend_buffer_t make_buffer(ggml_backend_buffer_type_t buft, size_t size) 
       std::move(*addresses), static_cast<const ExpertBufferType*>(buft->context)->options());
   ggml_backend_buffer_t buffer =
       ggml_backend_buffer_init(buft, kBufferInterface, context.get(), size);
-  (void)context.release();  // the buffer owns it now; before, making the buffer might have thrown
+  // The buffer owns it now; before, making the buffer might have thrown.
+  [[maybe_unused]] const ExpertBuffer* const owned = context.release();
   return buffer;
 }
 

@@ -165,7 +165,8 @@ ggml_backend_buffer_t make_buffer(ggml_backend_buffer_type_t buft, size_t size) 
   auto context = std::make_unique<KvBuffer>(std::move(*memory), context_of(buft).settings());
   ggml_backend_buffer_t buffer =
       ggml_backend_buffer_init(buft, kBufferInterface, context.get(), size);
-  (void)context.release();  // the buffer owns it now; before, making the buffer might have thrown
+  // The buffer owns it now; before, making the buffer might have thrown.
+  [[maybe_unused]] const KvBuffer* const owned = context.release();
   return buffer;
 }
 

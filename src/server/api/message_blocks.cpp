@@ -167,7 +167,9 @@ ApiResult<Json> to_system_message(Json system) {
   }
   ApiResult<Json> content = text_content(std::move(system), "system");
   if (!content) return std::unexpected(content.error());
-  if (content->empty() || *content == "") return Json();
+  const std::string* text = content->get_ptr<const std::string*>();
+  const bool says_nothing = text != nullptr ? text->empty() : content->empty();
+  if (says_nothing) return Json();
   return Json{{"role", "system"}, {"content", std::move(*content)}};
 }
 

@@ -42,7 +42,7 @@ Prepared prepare_count(ServedModel& model, HttpExchange& /*exchange*/, Json& bod
 }
 
 Route messages_route(std::string_view path, Prepare prepare, const RouteParts& parts) {
-  Route route = model_route(path, prepare, parts);
+  Route route = model_route(path, std::move(prepare), parts);
   route.refusal = messages_refusal;
   return route;
 }

@@ -48,15 +48,15 @@ std::unexpected<Error> not_found(const std::string& id) {
 }  // namespace
 
 ResponseStore::ResponseStore(const ResponseStoreOptions& options,
-                             std::optional<PrivateFolder> folder)
+                             std::unique_ptr<const PrivateFolder> folder)
     : options_(options), folder_(std::move(folder)) {}
 
 Result<std::unique_ptr<ResponseStore>> ResponseStore::open(const ResponseStoreOptions& options) {
-  std::optional<PrivateFolder> folder;
+  std::unique_ptr<const PrivateFolder> folder;
   if (!options.folder.empty()) {
     Result<PrivateFolder> opened = PrivateFolder::open(options.folder, kLockName);
     if (!opened) return std::unexpected(opened.error());
-    folder.emplace(std::move(*opened));
+    folder = std::make_unique<const PrivateFolder>(std::move(*opened));
   }
   std::unique_ptr<ResponseStore> store(new ResponseStore(options, std::move(folder)));
   if (const Result<void> scanned = store->scan(); !scanned) {
@@ -70,7 +70,7 @@ Result<void> ResponseStore::scan() {
   const Result<std::vector<std::string>> names = folder_->names();
   if (!names) return std::unexpected(names.error());
   for (const std::string& name : *names) {
-    if (is_temporary(name)) (void)folder_->remove(name);  // its writer died before the rename
+    if (is_temporary(name)) folder_->discard(name);  // its writer died before the rename
     if (!is_response_id(name)) continue;
     Result<Entry> entry = read_entry(name);
     if (entry) {
@@ -136,7 +136,9 @@ Result<StoredResponse> ResponseStore::get(const std::string& id, Salt salt) {
       });
   if (stored) return stored;
   log::warn("responses.damaged", {{"file", id}, {"error", stored.error().message}});
-  (void)remove(id, salt);
+  if (const Result<void> removed = remove(id, salt); !removed) {
+    return std::unexpected(removed.error());
+  }
   return not_found(id);
 }
 
@@ -183,7 +185,7 @@ Result<void> ResponseStore::write_file(const std::string& id, const std::string&
   Result<void> written = write_exactly(fd->get(), std::as_bytes(std::span(text)));
   if (written) written = folder_->publish(*fd, temporary_name(id), id);
   if (!written) {
-    (void)folder_->remove(temporary_name(id));
+    folder_->discard(temporary_name(id));
     remove_file(id);
   }
   return written;

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -58,7 +57,7 @@ class ResponseStore {
     std::shared_ptr<const std::string> text = {};  // only without a folder; shared with readers
   };
 
-  ResponseStore(const ResponseStoreOptions& options, std::optional<PrivateFolder> folder);
+  ResponseStore(const ResponseStoreOptions& options, std::unique_ptr<const PrivateFolder> folder);
   [[nodiscard]] Result<void> scan();
   [[nodiscard]] Result<Entry> read_entry(const std::string& id) const;
   [[nodiscard]] Result<Entry> find(const std::string& id, Salt salt);
@@ -74,7 +73,7 @@ class ResponseStore {
   void erase(const std::string& id) SLIP_TSA(requires_capability(mutex_));
 
   const ResponseStoreOptions options_;
-  const std::optional<PrivateFolder> folder_;
+  const std::unique_ptr<const PrivateFolder> folder_;  // null: they are kept in memory
   Mutex mutex_;
   std::map<std::string, Entry> entries_ SLIP_GUARDED_BY(mutex_);
   std::set<std::pair<std::int64_t, std::string>> by_age_ SLIP_GUARDED_BY(mutex_);

@@ -155,7 +155,7 @@ class Speaker {
       return {};
     }
     if (!messages_.empty() && !abilities_.takes_later_system) {
-      join_neighbour(std::move(text));
+      join_neighbour(text);
       return {};
     }
     if (role == "developer") said["role"] = "system";
@@ -165,7 +165,7 @@ class Speaker {
 
   // Where a template takes a system message only as the first one: coding agents send more of them.
   // It joins the message before it or, behind an answer, what the user says next.
-  void join_neighbour(std::string text) {
+  void join_neighbour(const std::string& text) {
     flush_results();
     Json& last = messages_.back();
     if (last["role"] != "user" && last["role"] != "system") {

@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-std::string event(std::string_view type, Json rest) {
+std::string event(std::string_view type, const Json& rest) {
   Json json = {{"type", type}};
   json.update(rest);
   return event_of(type, dump(json));

@@ -125,9 +125,9 @@ void ResponsesWriter::announce_text(const std::string& text) {
   fields["delta"] = text;
   if (item.kind == Kind::kMessage) fields["logprobs"] = Json::array();
   switch (item.kind) {
-    case Kind::kReasoning: return emit("response.reasoning_text.delta", std::move(fields));
-    case Kind::kMessage: return emit("response.output_text.delta", std::move(fields));
-    case Kind::kCall: return emit("response.function_call_arguments.delta", std::move(fields));
+    case Kind::kReasoning: return emit("response.reasoning_text.delta", fields);
+    case Kind::kMessage: return emit("response.output_text.delta", fields);
+    case Kind::kCall: return emit("response.function_call_arguments.delta", fields);
   }
 }
 
@@ -138,7 +138,7 @@ void ResponsesWriter::announce_end_of_item() {
   if (item.kind == Kind::kCall) {
     fields["name"] = item.name;
     fields["arguments"] = item.text;
-    emit("response.function_call_arguments.done", std::move(fields));
+    emit("response.function_call_arguments.done", fields);
   } else {
     fields["content_index"] = 0;
     Json of_part = fields;
@@ -146,16 +146,16 @@ void ResponsesWriter::announce_end_of_item() {
     fields["text"] = item.text;
     if (item.kind == Kind::kMessage) fields["logprobs"] = Json::array();
     emit(item.kind == Kind::kMessage ? "response.output_text.done" : "response.reasoning_text.done",
-         std::move(fields));
-    emit("response.content_part.done", std::move(of_part));
+         fields);
+    emit("response.content_part.done", of_part);
   }
   emit("response.output_item.done",
        {{"output_index", output_.last_idx()}, {"item", output_.item(item)}});
 }
 
-void ResponsesWriter::emit(std::string_view type, Json fields) {
+void ResponsesWriter::emit(std::string_view type, const Json& fields) {
   Json event = {{"type", type}, {"sequence_number", n_events_++}};
-  event.update(std::move(fields));
+  event.update(fields);
   events_ += event_of(type, dump(event));
 }
 

@@ -50,7 +50,7 @@ class ResponsesWriter final : public TurnWriter {
   void announce_text(const std::string& text);
   void announce_end_of_item();
   // fields: those of the event besides its type and number.
-  void emit(std::string_view type, Json fields);
+  void emit(std::string_view type, const Json& fields);
   void emit_response(std::string_view type, const std::string& response);
 
   [[nodiscard]] std::string to_text(std::string_view status, const Json& usage,

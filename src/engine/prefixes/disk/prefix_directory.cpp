@@ -54,7 +54,7 @@ Result<PrefixDirectory> PrefixDirectory::open(const std::string& path) {
   Result<std::vector<std::string>> names = folder->names();
   if (!names) return std::unexpected(std::move(names.error()));
   for (const std::string& name : *names) {
-    if (id_of(name, kTemporaryEnd)) (void)folder->remove(name);
+    if (id_of(name, kTemporaryEnd)) folder->discard(name);
   }
   return PrefixDirectory(std::move(*folder));
 }
@@ -112,7 +112,7 @@ Result<void> PrefixDirectory::publish(EntryId id, const UniqueFd& fd) const {
 }
 
 void PrefixDirectory::discard(EntryId id) const {
-  for (const std::string_view end : {kTemporaryEnd, kEnd}) (void)folder_.remove(name_of(id, end));
+  for (const std::string_view end : {kTemporaryEnd, kEnd}) folder_.discard(name_of(id, end));
 }
 
 Result<std::uint64_t> PrefixDirectory::spare_bytes(std::uint64_t reserve_bytes_max) const {
