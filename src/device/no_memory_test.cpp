@@ -86,7 +86,10 @@ TEST(NoMemory, GivesNoBufferAndNoBackend) {
                      parse_expert_options("4G").value());
   const std::vector<ggml_backend_buffer_type_t> types = {device.caches().handle(),
                                                          device.experts().handle()};
+  OneCache cache(device.caches(), "cache_k_l0");
+  const std::size_t n_bytes = ggml_backend_buft_get_alloc_size(types[0], cache.tensor());
   const NoMemory gone;
+  EXPECT_EQ(ggml_backend_buft_get_alloc_size(types[0], cache.tensor()), n_bytes);
   for (const ggml_backend_buffer_type_t type : types) {
     EXPECT_EQ(type->iface.alloc_buffer(type, 1 << 20), nullptr);
   }

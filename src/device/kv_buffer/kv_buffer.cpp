@@ -176,12 +176,9 @@ ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size)
 
 size_t get_alignment(ggml_backend_buffer_type_t /*buft*/) { return kAlignment; }
 
-// If memory lacks even for this, the answer is the size of f16 rows, which is at least that of codes.
+// Takes no memory: ggml asks twice, and aborts if the second answer is larger.
 size_t get_alloc_size(ggml_backend_buffer_type_t buft, const ggml_tensor* tensor) noexcept {
-  const std::size_t n_bytes = ggml_nbytes(tensor);
-  if (!CacheTensor::is_cache(tensor)) return n_bytes;
-  return guarded(n_bytes,
-                 [&] { return expected_bytes(context_of(buft).settings().scheme, tensor); });
+  return CacheTensor::is_cache(tensor) ? context_of(buft).cache_bytes(tensor) : ggml_nbytes(tensor);
 }
 
 bool is_host(ggml_backend_buffer_type_t /*buft*/) { return false; }
@@ -209,6 +206,11 @@ void KvBufferType::set_scheme(Scheme scheme) {
 void KvBufferType::set_keys(std::shared_ptr<const FittedKeys> keys) {
   const MutexLock lock(mutex_);
   settings_.keys = std::move(keys);
+}
+
+std::size_t KvBufferType::cache_bytes(const ggml_tensor* tensor) const {
+  const MutexLock lock(mutex_);
+  return expected_bytes(settings_.scheme, tensor);
 }
 
 KvSettings KvBufferType::settings() const {

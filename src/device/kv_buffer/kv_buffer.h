@@ -47,6 +47,8 @@ class KvBufferType {
   void set_scheme(Scheme scheme);
   void set_keys(std::shared_ptr<const FittedKeys> keys);
   [[nodiscard]] KvSettings settings() const;
+  // The size that llama.cpp is told for a cache tensor.
+  [[nodiscard]] std::size_t cache_bytes(const ggml_tensor* tensor) const;
 
  private:
   ggml_backend_buffer_type type_;
