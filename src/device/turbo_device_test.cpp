@@ -104,7 +104,7 @@ TEST(TurboDevice, ModelsLoadAndDecodeAtOnce) {
   };
   const auto use_settings = [&shared] {
     for (int round = 0; round < 4 * kRounds; ++round) {
-      const DeviceCache cache(shared);
+      EXPECT_FALSE(shared.caches().settings().scheme.name().empty());
       SmallGraph graph(rope(GGML_ROPE_TYPE_NEOX), 1, "turbo4");
       use_one_thread(graph.backend());
       graph.compute(shared.fit_run());

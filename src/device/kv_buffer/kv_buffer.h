@@ -43,7 +43,8 @@ class KvBufferType {
   KvBufferType& operator=(const KvBufferType&) = delete;
 
   [[nodiscard]] ggml_backend_buffer_type_t handle() { return &type_; }
-  // Both apply to buffers allocated from now on.
+  // Both apply to buffers allocated from now on. REQUIRES: no buffer is being allocated, because ggml
+  // asks for the sizes twice.
   void set_scheme(Scheme scheme);
   void set_keys(std::shared_ptr<const FittedKeys> keys);
   [[nodiscard]] KvSettings settings() const;
