@@ -53,6 +53,8 @@ class Engine {
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
   [[nodiscard]] llama_model* model() const { return model_.model(); }
   [[nodiscard]] int n_context() const { return model_.n_cells(); }
+  // Whether GenerateRequest::boundaries are of use.
+  [[nodiscard]] bool saves_at_boundaries() const { return model_.has_recurrent_state(); }
   [[nodiscard]] RunnerStats stats() const;
 
  private:

@@ -38,6 +38,7 @@ struct Usage {
   int n_prompt = 0;
   int n_cached = 0;  // prompt tokens taken from the cache
   int n_generated = 0;
+  int n_reasoning = 0;  // of those generated
 };
 
 // How much of a prompt is there.

@@ -432,6 +432,7 @@ void Runner::sample(const Work& work, int batch_idx) {
   const Token token = sampled->token;
   worker.tokens.push_back(token);
   ++worker.usage.n_generated;
+  worker.usage.n_reasoning = job.sampler.n_reasoning();
   ++stats_.n_generated_tokens;
   worker.event.tokens.push_back(std::move(*sampled));
   if (vocabulary_.is_end(token) && !job.request.ignores_end)

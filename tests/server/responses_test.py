@@ -157,8 +157,8 @@ class Responses(unittest.TestCase):
                                     include=["reasoning.encrypted_content"], store=False)
         deltas = [e["delta"] for e in events if e["type"] == "response.reasoning_text.delta"]
         self.assertEqual("".join(deltas), thought["content"][0]["text"])
-        for effort in ("none", "minimal"):
-            self.assertEqual(items_of(self.ask(QUESTION, reasoning={"effort": effort}), "reasoning"), [])
+        self.assertEqual(items_of(self.ask(QUESTION, reasoning={"effort": "none"}), "reasoning"), [])
+        self.assertGreater(answer["usage"]["output_tokens_details"]["reasoning_tokens"], 2)
         # They come back, with an id and a seal that say nothing.
         again = self.ask([{"role": "user", "content": QUESTION},
                           {**thought, "encrypted_content": "x"}, *items_of(answer, "message"),

@@ -66,6 +66,9 @@ Result<Sampler> Sampler::create(const Vocabulary& vocabulary, const SamplingPara
   if (const Result<void> grammar = sampler.add_grammar(params.grammar); !grammar) {
     return std::unexpected(grammar.error());
   }
+  if (const Result<void> reasoning = sampler.add_reasoning(params.reasoning); !reasoning) {
+    return std::unexpected(reasoning.error());
+  }
   try {
     sampler.add_history(params);
     sampler.add_dice(params);
@@ -83,6 +86,7 @@ Sampler Sampler::clone(const SamplingParams& params) const {
   copy.biases_ = biases_;
   if (history_) copy.history_.reset(llama_sampler_clone(history_.get()));
   copy.grammar_ = grammar_;
+  copy.reasoning_ = reasoning_;
   copy.n_top_logprobs_ = n_top_logprobs_;
   copy.n_history_max_ = n_history_max_;
   copy.seen_ = seen_;
@@ -150,6 +154,23 @@ Result<void> Sampler::add_grammar(const std::string& text) {
   return {};
 }
 
+Result<void> Sampler::add_reasoning(const ReasoningParams& params) {
+  if (params.open.empty()) return {};
+  Result<std::vector<Token>> open = vocabulary_->tokenize(params.open, false, true);
+  if (!open) return std::unexpected(open.error());
+  Result<std::vector<Token>> end = vocabulary_->tokenize(params.forced_end, false, true);
+  if (!end) return std::unexpected(end.error());
+  if (open->empty()) return {};
+  std::string head;
+  for (const Token token : std::span(*open).first(open->size() - 1)) {
+    head += vocabulary_->piece(token, true);
+  }
+  reasoning_.emplace(params, ReasoningWatch::Markup{.open_head = std::move(head),
+                                                    .open_last = open->back(),
+                                                    .forced_end = std::move(*end)});
+  return {};
+}
+
 void Sampler::accept_prompt(std::span<const Token> tokens) {
   for (const Token token : tokens.last(std::min(tokens.size(), n_history_max_))) remember(token);
 }
@@ -167,12 +188,10 @@ Result<Sampled> Sampler::sample(std::span<const float> logits) {
   SLIP_CHECK(logits.size() == index(vocabulary_->n_tokens()), "not one logit per token");
   const Result<float> max = checked_max(logits);
   if (!max) return std::unexpected(max.error());
-  // Most greedy answers need no changed logits. Copying the logits of a large vocabulary for eight
-  // sequences took a fiftieth of the step.
-  const bool is_plain = !dice_ && biases_.empty() && !history_ && !grammar_;
-  const Result<Token> token = is_plain ? first_with(logits, *max) : choose_adjusted(logits);
+  const Result<Token> token = choose_next(logits, *max);
   if (!token) return std::unexpected(token.error());
   remember(*token);
+  if (reasoning_) reasoning_->accept(vocabulary_->piece(*token, true));
 
   Sampled sampled{.token = *token};
   if (n_top_logprobs_ >= 0) {
@@ -183,9 +202,35 @@ Result<Sampled> Sampler::sample(std::span<const float> logits) {
   return sampled;
 }
 
+Result<Token> Sampler::choose_next(std::span<const float> logits, float max) {
+  Result<std::optional<Token>> forced = take_forced();
+  if (!forced) return std::unexpected(forced.error());
+  if (*forced) return **forced;
+  // Most greedy answers need no changed logits. Copying the logits of a large vocabulary for eight
+  // sequences took a fiftieth of the step.
+  const bool is_plain =
+      !dice_ && biases_.empty() && !history_ && !grammar_ && !(reasoning_ && reasoning_->banned());
+  return is_plain ? first_with(logits, max) : choose_adjusted(logits);
+}
+
+// The next token of the markup that ends reasoning. A grammar that refuses it wins.
+Result<std::optional<Token>> Sampler::take_forced() {
+  const std::optional<Token> forced = reasoning_ ? reasoning_->forced() : std::nullopt;
+  if (!forced || !grammar_) return forced;
+  const Result<bool> accepted = grammar_->accept(*forced, vocabulary_->pieces());
+  if (!accepted) return std::unexpected(accepted.error());
+  if (*accepted) return forced;
+  reasoning_->give_up();
+  return std::nullopt;
+}
+
 Result<Token> Sampler::choose_adjusted(std::span<const float> logits) {
   logits_.assign(logits.begin(), logits.end());
   for (const LogitBias& entry : biases_) logits_[index(entry.token)] += entry.bias;
+  // A grammar may leave nothing else. Reasoning that it opens is then ended at once.
+  if (reasoning_ && reasoning_->banned() && !grammar_) {
+    logits_[index(*reasoning_->banned())] = kBanned;
+  }
   adjust_by_history();
   const Result<Token> token = choose();
   if (!token || !grammar_) return token;

@@ -23,6 +23,7 @@
 #include "engine/request.h"
 #include "engine/sampling/grammar_matcher.h"
 #include "engine/sampling/logprobs.h"
+#include "engine/sampling/reasoning_watch.h"
 #include "engine/sampling/sampling_params.h"
 #include "engine/text/vocabulary.h"
 
@@ -56,6 +57,9 @@ class Sampler {
   // Chooses a token from the logits, one per token of the vocabulary, and continues after it.
   [[nodiscard]] Result<Sampled> sample(std::span<const float> logits);
 
+  // Tokens of reasoning that were chosen. 0 without SamplingParams::reasoning.
+  [[nodiscard]] int n_reasoning() const { return reasoning_ ? reasoning_->n_tokens() : 0; }
+
   // The requested seed, or the random one if none was requested.
   [[nodiscard]] std::uint32_t seed() const { return seed_; }
 
@@ -69,8 +73,11 @@ class Sampler {
   void add_history(const SamplingParams& params);
   void add_dice(const SamplingParams& params);
   [[nodiscard]] Result<void> add_grammar(const std::string& text);
+  [[nodiscard]] Result<void> add_reasoning(const ReasoningParams& params);
 
   void remember(Token token);
+  [[nodiscard]] Result<std::optional<Token>> take_forced();
+  [[nodiscard]] Result<Token> choose_next(std::span<const float> logits, float max);
   void adjust_by_history();
   [[nodiscard]] Result<Token> choose_adjusted(std::span<const float> logits);
   [[nodiscard]] Result<Token> choose();
@@ -81,6 +88,7 @@ class Sampler {
   SamplerPtr history_;  // penalties and DRY; null if both are off
   SamplerPtr dice_;     // everything after them; null: greedy
   std::optional<GrammarMatcher> grammar_;
+  std::optional<ReasoningWatch> reasoning_;
   bool prunes_ = false;  // see choose()
   int n_top_logprobs_ = -1;
   std::uint32_t seed_ = 0;

@@ -31,6 +31,16 @@ struct DryParams {
   std::vector<std::string> sequence_breakers = {"\n", ":", "\"", "*"};  // repetitions end at these
 };
 
+// Where a model reasons before it answers (reasoning_watch.h): the texts around its reasoning.
+struct ReasoningParams {
+  std::string open = {};  // empty: the model is not known to reason
+  std::vector<std::string> ends = {};
+  std::string forced_end = {};           // written when n_tokens_max is reached
+  bool opens_anywhere = false;           // otherwise only at the answer's start or after reasoning
+  bool is_open = false;                  // the prompt opened it
+  std::optional<int> n_tokens_max = {};  // of reasoning; none: no limit
+};
+
 struct SamplingParams {
   float temperature = 1;  // 0: always the most probable token
   int top_k = 0;          // keep the k most probable; 0: all
@@ -50,6 +60,7 @@ struct SamplingParams {
   std::vector<LogitBias> logit_bias = {};
   std::optional<std::uint32_t> seed = {};  // none: a random one each time
   std::string grammar = {};                // GBNF (grammar.h), from its rule "root"; empty: none
+  ReasoningParams reasoning = {};
   int n_top_logprobs = -1;  // in addition to the chosen token's; -1: no log-probabilities at all
 };
 

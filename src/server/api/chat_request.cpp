@@ -145,6 +145,7 @@ ApiResult<ChatRequest> read_chat_request(Json& body) {
   request.tools = take(body, "tools");
   request.tool_choice = read_tool_choice(fields, request.tools);
   read_logprobs(fields, request.options.sampling);
+  request.reasoning = read_reasoning(fields);
   request.response_schema = read_response_format(fields, body);
   check_demands(fields, request);
   if (const Json* variables = fields.object("chat_template_kwargs")) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "server/api/generation_options.h"
+#include "server/api/reasoning_demand.h"
 
 namespace slipstream {
 
@@ -24,6 +25,7 @@ struct ChatRequest {
   Json messages;
   Json tools = {};  // none where tool_choice is "none"
   ToolChoice tool_choice = {};
+  ReasoningDemand reasoning = {};
   Json template_variables = {};  // "chat_template_kwargs"
   // Of "response_format": what the answer must be, unless it calls tools.
   std::optional<Json> response_schema = {};

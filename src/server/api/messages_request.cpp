@@ -96,16 +96,25 @@ ToolChoice read_call_choice(JsonFields& fields, Json& tools) {
   return result;
 }
 
-// "thinking" is a switch of the template, where it has one.
-Json read_thinking(JsonFields& fields) {
+// "thinking": {"type": "enabled", "budget_tokens": 2048}, and "output_config": {"effort": "low"}.
+ReasoningDemand read_thinking(JsonFields& fields) {
+  ReasoningDemand demand;
+  if (const Json* config = fields.object("output_config")) {
+    JsonFields config_fields(*config, "output_config");
+    read_effort(config_fields, "effort", demand);
+    if (const auto& error = config_fields.error()) fields.refuse(error->param, error->message);
+  }
   const Json* thinking = fields.object("thinking");
-  if (thinking == nullptr) return {};
+  if (thinking == nullptr) return demand;
   JsonFields thinking_fields(*thinking, "thinking");
   const std::string type = thinking_fields.text("type").value_or("");
   if (type != "enabled" && type != "adaptive" && type != "disabled") {
     fields.refuse("thinking", "'thinking.type' must be enabled, adaptive or disabled");
   }
-  return {{"enable_thinking", type != "disabled"}};
+  demand.is_on = type != "disabled";
+  read_budget(thinking_fields, "budget_tokens", demand);
+  if (const auto& error = thinking_fields.error()) fields.refuse(error->param, error->message);
+  return demand;
 }
 
 // {"format": {"type": "json_schema", "schema": ...}}, beside an "effort".
@@ -144,7 +153,7 @@ ApiResult<MessagesRequest> read(Json& body, bool must_have_max_tokens) {
   if (!tools) return std::unexpected(tools.error());
   request.chat.tools = std::move(*tools);
   request.chat.tool_choice = read_call_choice(fields, request.chat.tools);
-  request.chat.template_variables = read_thinking(fields);
+  request.chat.reasoning = read_thinking(fields);
   request.chat.response_schema = read_output_format(fields, body);
   check_demands(fields, request.chat);
   if (fields.error()) return std::unexpected(*fields.error());

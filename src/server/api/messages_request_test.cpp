@@ -98,7 +98,7 @@ TEST(MessagesRequest, ToolsAreFunctions) {
 TEST(MessagesRequest, OptionsHaveAnthropicsNames) {
   const MessagesRequest request = read(asking(
       R"(, "stop_sequences": ["END"], "stream": true, "temperature": 0.5, "top_k": 4,
-         "thinking": {"type": "disabled"}, "metadata": {"user_id": "u"}, "betas": ["x"],
+         "thinking": {"type": "enabled", "budget_tokens": 64}, "metadata": {"user_id": "u"}, "betas": ["x"],
          "output_config": {"effort": "low", "format": {"type": "json_schema",
                            "schema": {"type": "object"}}})"));
   const GenerationOptions& options = request.chat.options;
@@ -107,7 +107,9 @@ TEST(MessagesRequest, OptionsHaveAnthropicsNames) {
   EXPECT_TRUE(options.streams);
   EXPECT_EQ(options.stops, std::vector<std::string>{"END"});
   EXPECT_EQ(options.sampling.top_k, 4);
-  EXPECT_EQ(dump(request.chat.template_variables), R"({"enable_thinking":false})");
+  EXPECT_EQ(request.chat.reasoning.is_on, true);
+  EXPECT_EQ(request.chat.reasoning.n_tokens_max, 64);
+  EXPECT_EQ(request.chat.reasoning.effort, "low");
   EXPECT_EQ(dump(request.chat.response_schema.value_or(Json())), R"({"type":"object"})");
   EXPECT_FALSE(request.wants_cache);
 }
@@ -128,6 +130,10 @@ TEST(MessagesRequest, RefusalsNameTheField) {
   EXPECT_EQ(refusal(asking(R"(, "tool_choice": {"type": "any"})")).param, "tool_choice");
   EXPECT_EQ(refusal(asking(R"(, "system": [{"type": "image"}])")).param, "system[0]");
   EXPECT_EQ(refusal(asking(R"(, "thinking": {"type": "much"})")).param, "thinking");
+  EXPECT_EQ(refusal(asking(R"(, "thinking": {"type": "enabled", "budget_tokens": "x"})")).param,
+            "thinking.budget_tokens");
+  EXPECT_EQ(refusal(asking(R"(, "output_config": {"effort": "much"})")).param,
+            "output_config.effort");
   EXPECT_EQ(refusal(R"({"max_tokens": 9, "messages": [{"role": "tool", "content": "x"}]})").param,
             "messages[0].role");
 }

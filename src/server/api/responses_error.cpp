@@ -37,10 +37,11 @@ void replace_tool_paths(std::string& text, const std::vector<std::string>& paths
 }  // namespace
 
 ApiError in_words_of_responses(ApiError error, const std::vector<std::string>& tool_paths) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNames = {{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kNames = {{
       {"response_format.json_schema", "text.format"},
       {"response_format", "text.format"},
       {"max_tokens", "max_output_tokens"},
+      {"reasoning_effort", "reasoning.effort"},
       {"messages", "input"},
   }};
   for (std::string* text : {&error.param, &error.message}) {

@@ -89,22 +89,14 @@ ApiResult<Json> read_text_format(Json& body) {
   return Json{{"type", "json_schema"}, {"json_schema", {{"schema", std::move(schema)}}}};
 }
 
-// Tells the template about "reasoning.effort". Variables that the client sets itself win.
+// "reasoning.effort" is "reasoning_effort" in the chat API.
 ApiResult<void> add_effort(Json& body) {
   const Json* reasoning = member(body, "reasoning");
   if (reasoning == nullptr || !reasoning->is_object()) return {};
   JsonFields fields(*reasoning, "reasoning");
   const auto effort = fields.text("effort");
   if (fields.error()) return std::unexpected(*fields.error());
-  if (!effort) return {};
-  Json variables = take(body, "chat_template_kwargs");
-  if (variables.is_null()) variables = Json::object();
-  const bool thinks = *effort != "none" && *effort != "minimal";
-  if (variables.is_object()) {
-    if (!variables.contains("enable_thinking")) variables["enable_thinking"] = thinks;
-    if (thinks && !variables.contains("reasoning_effort")) variables["reasoning_effort"] = *effort;
-  }
-  body["chat_template_kwargs"] = std::move(variables);
+  if (effort) body["reasoning_effort"] = *effort;
   return {};
 }
 

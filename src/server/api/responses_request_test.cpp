@@ -163,8 +163,7 @@ TEST(ResponsesRequest, ReadsOptions) {
   EXPECT_TRUE(options.may_shorten);
   EXPECT_EQ(options.sampling.temperature, 0.5F);
   EXPECT_EQ(options.sampling.top_k, 4);
-  EXPECT_EQ(dump(request->chat.template_variables),
-            R"({"enable_thinking":true,"reasoning_effort":"high"})");
+  EXPECT_EQ(request->chat.reasoning.effort, "high");
   EXPECT_EQ(dump(*request->chat.response_schema), R"({"type":"integer"})");
   const Json echo = Json::parse("{" + request->echo + "}");
   EXPECT_EQ(echo["temperature"], 0.5);
@@ -174,18 +173,14 @@ TEST(ResponsesRequest, ReadsOptions) {
   EXPECT_EQ(echo["tool_choice"], "auto");
 }
 
-TEST(ResponsesRequest, LittleEffortIsNoThinking) {
-  for (const char* effort : {"none", "minimal"}) {
-    const auto request =
-        read_response(std::string(R"({"input": "x", "reasoning": {"effort": ")") + effort + "\"}}");
-    EXPECT_EQ(dump(request->chat.template_variables), R"({"enable_thinking":false})");
-  }
-  EXPECT_EQ(dump(read_response(R"({"input": "x", "reasoning": {"effort": "low"},
-                          "chat_template_kwargs": {"enable_thinking": false}})")
-                     ->chat.template_variables),
-            R"({"enable_thinking":false,"reasoning_effort":"low"})");
-  EXPECT_TRUE(read_response(R"({"input": "x", "reasoning": {"effort": null}})")
-                  ->chat.template_variables.is_null());
+TEST(ResponsesRequest, NoEffortIsNoThinking) {
+  const auto demand = [](const char* effort) {
+    return read_response(std::string(R"({"input": "x", "reasoning": {"effort": )") + effort + "}}")
+        ->chat.reasoning;
+  };
+  EXPECT_EQ(demand(R"("none")").is_on, false);
+  EXPECT_EQ(demand(R"("minimal")").is_on, true);
+  EXPECT_EQ(demand("null").is_on, std::nullopt);
 }
 
 TEST(ResponsesRequest, RefusalsNameTheField) {
@@ -215,6 +210,7 @@ TEST(ResponsesRequest, RefusalsNameTheField) {
       {R"({"input": "x", "max_output_tokens": 0})", "max_output_tokens"},
       {R"({"input": "x", "temperature": "hot"})", "temperature"},
       {R"({"input": "x", "reasoning": {"effort": 3}})", "reasoning.effort"},
+      {R"({"input": "x", "reasoning": {"effort": "much"}})", "reasoning.effort"},
       {R"({"input": "x", "text": {"format": {"type": "xml"}}})", "text.format"},
       {R"({"input": "x", "text": {"format": {"type": "json_schema"}}})", "text.format"},
       {R"({"input": "x", "tools": [{"type": "function"}]})", "tools[0].name"},

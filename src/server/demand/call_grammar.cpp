@@ -45,35 +45,6 @@ GbnfItem any_number() {
   return repeated(gbnf_class(CodePointSet({{'0', '9'}})), 1, kNumberDigitsMax);
 }
 
-// How reasoning begins and ends, and which text then precedes the calls.
-struct ReasoningMarkup {
-  std::string_view open;
-  std::string_view close;
-  std::string_view before_calls = "";
-};
-
-ReasoningMarkup reasoning_markup(ReasoningFamily family) {
-  if (family == ReasoningFamily::kHarmony) {
-    return {"<|channel|>analysis<|message|>", "<|end|>", "<|start|>assistant"};
-  }
-  const ReasoningTags tags = reasoning_tags(family);
-  const bool is_message = family == ReasoningFamily::kSolar;
-  return {tags.open, tags.close, is_message ? "<|begin|>assistant" : ""};
-}
-
-// The texts that OutputParser treats as the end of reasoning.
-std::vector<std::string> ends_of_reasoning(const ChatFormat& format) {
-  std::vector<std::string> ends = {std::string(reasoning_markup(format.reasoning).close)};
-  const ToolCallFormat& row = tool_call_format(format.tool_calls);
-  if (!row.markup_is_tokens) return ends;
-  for (const CallOpening& opening : row.openings) ends.emplace_back(opening.text);
-  ends.insert(ends.end(), row.silent.begin(), row.silent.end());
-  if (format.reasoning == ReasoningFamily::kHarmony) {
-    ends.insert(ends.end(), {"<|start|>", "<|channel|>"});
-  }
-  return ends;
-}
-
 // The schema of the tool's parameters, with "type": "object" added if it has no type.
 Result<Json> parameters_of(const Json& function) {
   const auto found = function.find("parameters");
@@ -289,14 +260,19 @@ GbnfSequence CallGrammar::reasoning() {
   const bool is_open = opens_reasoning(options_.prompt, family);
   const bool is_over = trim(options_.prompt).ends_with(markup.close);
   if (!is_open && (is_over || family == ReasoningFamily::kNone)) return {};
-  const Result<Automaton> thoughts = Automaton::without(ends_of_reasoning(options_.format));
+  std::vector<std::string> not_in_thoughts = ends_of_reasoning(options_.format);
+  const ToolCallFormat& calls = tool_call_format(options_.format.tool_calls);
+  if (calls.markup_is_tokens) {
+    not_in_thoughts.insert(not_in_thoughts.end(), calls.silent.begin(), calls.silent.end());
+  }
+  const Result<Automaton> thoughts = Automaton::without(not_in_thoughts);
   SLIP_CHECK(thoughts.has_value(), "the table's texts are short");
   JsonText text(writer_);
   GbnfSequence sequence;
   if (!is_open) append(sequence, sequence_of(markup.open));
   sequence.push_back(text.bare(*thoughts));
   append(sequence, sequence_of(markup.close));
-  append(sequence, sequence_of(markup.before_calls));
+  append(sequence, sequence_of(markup.before_answer));
   sequence.push_back(any_space());
   const RuleId rule = writer_.add_rule("reasoning");
   writer_.add(rule, std::move(sequence));

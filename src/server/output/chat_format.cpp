@@ -315,6 +315,26 @@ ChatFormat detect_chat_format(std::string_view template_text) {
   return format;
 }
 
+ReasoningMarkup reasoning_markup(ReasoningFamily family) {
+  if (family == ReasoningFamily::kHarmony) {
+    return {"<|channel|>analysis<|message|>", "<|end|>", "<|start|>assistant"};
+  }
+  const ReasoningTags tags = reasoning_tags(family);
+  const bool is_message = family == ReasoningFamily::kSolar;
+  return {tags.open, tags.close, is_message ? "<|begin|>assistant" : ""};
+}
+
+std::vector<std::string> ends_of_reasoning(const ChatFormat& format) {
+  std::vector<std::string> ends = {std::string(reasoning_markup(format.reasoning).close)};
+  const ToolCallFormat& row = tool_call_format(format.tool_calls);
+  if (!row.markup_is_tokens) return ends;
+  for (const CallOpening& opening : row.openings) ends.emplace_back(opening.text);
+  if (format.reasoning == ReasoningFamily::kHarmony) {
+    ends.insert(ends.end(), {"<|start|>", "<|channel|>"});
+  }
+  return ends;
+}
+
 bool opens_reasoning(std::string_view prompt, ReasoningFamily family) {
   const ReasoningTags tags = reasoning_tags(family);
   if (tags.open.empty()) return false;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -60,6 +61,10 @@ enum class ReasoningFamily : std::uint8_t {
   kHarmony,   // the channel "analysis"
 };
 inline constexpr int kReasoningFamilies = 12;
+
+// How much a model reasons, as clients and templates name it, from least to most.
+inline constexpr std::string_view kReasoningEfforts[] = {"minimal", "low",   "medium",
+                                                         "high",    "xhigh", "max"};
 
 struct ReasoningTags {
   std::string_view open;
@@ -142,6 +147,15 @@ struct ChatFormat {
 [[nodiscard]] std::optional<ReasoningFamily> find_reasoning_family(std::string_view name);
 
 [[nodiscard]] ChatFormat detect_chat_format(std::string_view template_text);
+// How reasoning begins and ends, and which text then precedes what follows.
+struct ReasoningMarkup {
+  std::string_view open;
+  std::string_view close;
+  std::string_view before_answer = "";
+};
+[[nodiscard]] ReasoningMarkup reasoning_markup(ReasoningFamily family);
+// The texts that OutputParser treats as the end of reasoning.
+[[nodiscard]] std::vector<std::string> ends_of_reasoning(const ChatFormat& format);
 // Whether the prompt ends with an opening reasoning tag. The answer then starts
 // inside the reasoning.
 [[nodiscard]] bool opens_reasoning(std::string_view prompt, ReasoningFamily family);

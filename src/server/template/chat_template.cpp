@@ -146,6 +146,7 @@ Result<ChatTemplate> ChatTemplate::create(std::string_view source, std::string b
   chat.eos_ = std::move(eos);
   chat.format_ = detect_chat_format(source);
   chat.find_abilities();
+  chat.find_reasoning_abilities();
   if (!chat.abilities_.takes_calls) chat.answer_markup_ = token_markup(chat.format_.tool_calls);
   return chat;
 }
@@ -265,6 +266,37 @@ void ChatTemplate::find_abilities() {
   const Json asking = call(abilities_.wants_arguments_as_text ? text : object);
   abilities_.takes_results =
       abilities_.takes_calls && says({user, asking, result}, tools, "probe-result");
+}
+
+// Renders one conversation with different values of a variable: where the prompts differ, the
+// template knows it.
+void ChatTemplate::find_reasoning_abilities() {
+  const auto end = jinja::Budget::latest_end();
+  const Json content = abilities_.wants_parts
+                           ? Json::array({{{"type", "text"}, {"text", "probe-user"}}})
+                           : Json("probe-user");
+  const Json messages = Json::array({{{"role", "user"}, {"content", content}}});
+  const auto prompt = [&](Json variables) -> std::optional<std::string> {
+    jinja::Budget budget(std::size_t{1} << 18, std::size_t{16} << 20, end);
+    const auto text =
+        render_plainly({.messages = messages, .variables = std::move(variables)}, budget);
+    if (!text) return std::nullopt;
+    return text->text();
+  };
+  const auto thinking = [](bool is_on) {
+    return Json{{"enable_thinking", is_on}, {"thinking", is_on}};
+  };
+  const auto with = [&](const char* name, const Json& value) {
+    Json variables = thinking(true);
+    variables[name] = value;
+    return prompt(std::move(variables));
+  };
+  abilities_.takes_thinking = prompt(thinking(true)) != prompt(thinking(false));
+  abilities_.takes_budget = with("thinking_budget", 512) != with("thinking_budget", 1024);
+  for (const std::string_view effort : kReasoningEfforts) {
+    if (with("reasoning_effort", effort)) abilities_.efforts.push_back(effort);
+  }
+  abilities_.takes_effort = with("reasoning_effort", "low") != with("reasoning_effort", "high");
 }
 
 }  // namespace slipstream

@@ -47,11 +47,15 @@ struct TemplateAbilities {
   bool takes_system = false;
   bool takes_later_system = false;  // also behind the first message
   bool takes_tools = false;
-  bool takes_calls = false;              // "tool_calls" of the assistant
-  bool takes_results = false;            // messages of the role "tool"
-  bool wants_parts = false;              // content as [{"type": "text", ...}]
-  bool wants_arguments_as_text = false;  // for calls: a string of JSON as in OpenAI's API
-  bool wants_no_content = false;         // with calls: null rather than an empty string
+  bool takes_calls = false;                    // "tool_calls" of the assistant
+  bool takes_results = false;                  // messages of the role "tool"
+  bool wants_parts = false;                    // content as [{"type": "text", ...}]
+  bool wants_arguments_as_text = false;        // for calls: a string of JSON as in OpenAI's API
+  bool wants_no_content = false;               // with calls: null rather than an empty string
+  bool takes_thinking = false;                 // "enable_thinking" or "thinking" changes the prompt
+  bool takes_effort = false;                   // "reasoning_effort" changes it
+  bool takes_budget = false;                   // "thinking_budget" changes it
+  std::vector<std::string_view> efforts = {};  // that it does not refuse, from least to most
 
   bool operator==(const TemplateAbilities&) const = default;
 };
@@ -76,6 +80,7 @@ class ChatTemplate {
   // Renders the input as it is, without expressing anything differently.
   [[nodiscard]] Result<MarkedText> render_plainly(ChatInput input, jinja::Budget& budget) const;
   void find_abilities();
+  void find_reasoning_abilities();
 
   std::unique_ptr<const Syntax> syntax_;
   std::string bos_;

@@ -11,6 +11,7 @@
 #include "server/output/output_parser.h"
 #include "server/turn/generation.h"
 #include "server/turn/prompt_boundaries.h"
+#include "server/turn/reasoning.h"
 
 namespace slipstream {
 namespace {
@@ -25,6 +26,8 @@ std::size_t n_values_max(const ServedModel& model) {
 
 // Takes the messages and variables: values of the template are made of them.
 ApiResult<MarkedText> render(const ServedModel& model, ChatRequest& request) {
+  set_reasoning_variables(request.reasoning, model.chat_template->abilities(),
+                          request.template_variables);
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   Result<MarkedText> text =
       model.chat_template->render({.messages = std::move(request.messages),
@@ -104,16 +107,21 @@ ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model, HttpExchange& ex
   request.options.sampling.grammar = std::move(*grammar);
 
   const ChatFormat& format = model.chat_template->format();
+  ReasoningParams& reasoning = request.options.sampling.reasoning;
+  reasoning = reasoning_params(format, prompt);
+  reasoning.n_tokens_max = reasoning_limit(request.reasoning, model.chat_template->abilities());
   auto turn = std::make_unique<Turn>(
       model, exchange, client.account,
-      Turn::Options{.n_per_prompt = request.options.n,
-                    .parsing = OutputParser::Options{
-                        .format = format,
-                        .tools = ToolSet(request.tools),
-                        .starts_in_reasoning = opens_reasoning(prompt, format.reasoning),
-                        .ends_with_call = !request.tool_choice.allows_several}});
-  const std::vector<int> boundaries =
-      prompt_boundaries(model.engine->vocabulary(), *rendered, *tokens, first_words);
+      Turn::Options{
+          .n_per_prompt = request.options.n,
+          .parsing = OutputParser::Options{.format = format,
+                                           .tools = ToolSet(request.tools),
+                                           .starts_in_reasoning = reasoning.is_open,
+                                           .ends_with_call = !request.tool_choice.allows_several}});
+  std::vector<int> boundaries;
+  if (model.engine->saves_at_boundaries()) {
+    boundaries = prompt_boundaries(model.engine->vocabulary(), *rendered, *tokens, first_words);
+  }
   for (int i = 0; i < request.options.n; ++i) {
     GenerateRequest generate = make_request(request.options, *tokens, *n_tokens, i, client);
     generate.shows_control_tokens = true;  // markup is made of them

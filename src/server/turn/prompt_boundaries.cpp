@@ -8,19 +8,35 @@ namespace {
 
 constexpr std::size_t kFirstWordsBytes = 256;  // enough to find them again
 
-// The tokens that end before the byte at `offset`, without the last of them, which may look
-// different where another text follows.
-int tokens_before(const Vocabulary& vocabulary, std::span<const Token> tokens,
-                  const std::string& text, std::size_t offset) {
-  std::size_t n = 0;
-  // The beginning of the text may be a token that the text does not show.
-  const bool is_hidden = !tokens.empty() && vocabulary.is_control(tokens[0]) &&
-                         !text.starts_with(vocabulary.piece(tokens[0], true));
-  if (is_hidden) ++n;
-  std::size_t at = 0;
-  while (n < tokens.size() && (at += vocabulary.piece(tokens[n], true).size()) <= offset) ++n;
-  return n == 0 ? 0 : static_cast<int>(n) - 1;
-}
+// Reads the text that tokens were made of.
+class TokenReader {
+ public:
+  TokenReader(const Vocabulary& vocabulary, std::span<const Token> tokens, const std::string& text)
+      : vocabulary_(vocabulary), tokens_(tokens) {
+    // The beginning of the text may be a token that the text does not show.
+    const bool is_hidden = !tokens.empty() && vocabulary.is_control(tokens[0]) &&
+                           !text.starts_with(vocabulary.piece(tokens[0], true));
+    if (is_hidden) ++n_;
+  }
+
+  // How many tokens end before the byte at `offset`, without the last of them, which may look
+  // different where another text follows. Offsets must ascend.
+  [[nodiscard]] int n_before(std::size_t offset) {
+    while (n_ < tokens_.size()) {
+      const std::size_t end = at_ + vocabulary_.piece(tokens_[n_], true).size();
+      if (end > offset) break;
+      at_ = end;
+      ++n_;
+    }
+    return n_ == 0 ? 0 : static_cast<int>(n_) - 1;
+  }
+
+ private:
+  const Vocabulary& vocabulary_;
+  const std::span<const Token> tokens_;
+  std::size_t n_ = 0;   // tokens read
+  std::size_t at_ = 0;  // where the next begins
+};
 
 }  // namespace
 
@@ -39,15 +55,18 @@ std::string first_words_of_user(const Json& messages) {
 
 std::vector<int> prompt_boundaries(const Vocabulary& vocabulary, const MarkedText& prompt,
                                    std::span<const Token> tokens, std::string_view first_words) {
-  std::vector<int> boundaries;
-  const auto add = [&](std::size_t offset) {
-    const int n = tokens_before(vocabulary, tokens, prompt.text(), offset);
-    if (n > 0 && (boundaries.empty() || n > boundaries.back())) boundaries.push_back(n);
-  };
+  std::vector<std::size_t> offsets;
   const std::size_t user =
       first_words.empty() ? std::string::npos : prompt.text().find(first_words);
-  if (user != std::string::npos) add(user);
-  if (!prompt.client_ranges().empty()) add(prompt.client_ranges().back().end);
+  if (user != std::string::npos) offsets.push_back(user);
+  if (!prompt.client_ranges().empty()) offsets.push_back(prompt.client_ranges().back().end);
+  std::ranges::sort(offsets);
+  std::vector<int> boundaries;
+  TokenReader reader(vocabulary, tokens, prompt.text());
+  for (const std::size_t offset : offsets) {
+    const int n = reader.n_before(offset);
+    if (n > 0 && (boundaries.empty() || n > boundaries.back())) boundaries.push_back(n);
+  }
   return boundaries;
 }
 

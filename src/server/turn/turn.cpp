@@ -82,6 +82,7 @@ void Turn::count(std::size_t choice, const Usage& usage) {
     usage_.n_cached += usage.n_cached;
   }
   usage_.n_generated += usage.n_generated;
+  usage_.n_reasoning += usage.n_reasoning;
 }
 
 }  // namespace slipstream

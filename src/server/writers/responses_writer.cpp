@@ -15,8 +15,7 @@ Json usage_of_response(const Usage& usage) {
   return {{"input_tokens", usage.n_prompt},
           {"input_tokens_details", {{"cached_tokens", usage.n_cached}}},
           {"output_tokens", usage.n_generated},
-          // Not counted: tokens of reasoning cannot be told from those of markup around it.
-          {"output_tokens_details", {{"reasoning_tokens", 0}}},
+          {"output_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}},
           {"total_tokens", usage.n_prompt + usage.n_generated}};
 }
 
