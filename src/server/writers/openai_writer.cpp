@@ -43,6 +43,11 @@ OpenAiWriter::OpenAiWriter(const Names& names, const ServedModel& model,
       id_(new_id(names.id_prefix)),
       created_(std::time(nullptr)) {}
 
+void OpenAiWriter::go_on_from(StreamStart start) {
+  id_ = std::move(start.id);
+  created_ = start.created;
+}
+
 std::string OpenAiWriter::begin() { return chunks(first_choices()); }
 
 std::string OpenAiWriter::write(TurnStep step) {
