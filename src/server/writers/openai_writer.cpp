@@ -14,7 +14,8 @@ Json usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.n_prompt},
           {"completion_tokens", usage.n_generated},
           {"total_tokens", usage.n_prompt + usage.n_generated},
-          {"prompt_tokens_details", {{"cached_tokens", usage.n_cached}}}};
+          {"prompt_tokens_details",
+           {{"cached_tokens", usage.n_cached}, {"recomputed_tokens", usage.n_recomputed}}}};
 }
 
 }  // namespace

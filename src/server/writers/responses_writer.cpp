@@ -13,7 +13,8 @@ using Kind = ResponseOutput::Kind;
 
 Json usage_of_response(const Usage& usage) {
   return {{"input_tokens", usage.n_prompt},
-          {"input_tokens_details", {{"cached_tokens", usage.n_cached}}},
+          {"input_tokens_details",
+           {{"cached_tokens", usage.n_cached}, {"recomputed_tokens", usage.n_recomputed}}},
           {"output_tokens", usage.n_generated},
           // Not counted: tokens of reasoning cannot be told from those of markup around it.
           {"output_tokens_details", {{"reasoning_tokens", 0}}},
