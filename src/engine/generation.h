@@ -37,6 +37,9 @@ struct GenerateRequest {
 struct Usage {
   int n_prompt = 0;
   int n_cached = 0;  // prompt tokens taken from the cache
+  // Prompt tokens that were computed though an earlier request had computed them behind the same
+  // tokens. In whole blocks (seen_prefixes.h).
+  int n_recomputed = 0;
   int n_generated = 0;
   int n_reasoning = 0;  // of those generated
 };

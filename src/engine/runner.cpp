@@ -20,6 +20,7 @@ struct Runner::Active {
   std::vector<Token> tokens = {};  // prompt and generated tokens
   Holding holding = {};
   Usage usage = {};
+  bool has_started = false;
   Event event = {};  // of this step
 
   // Whether a prompt token's output is needed: it gives the probability of the next prompt token.
@@ -269,6 +270,7 @@ Supply Runner::supply() const {
 }
 
 void Runner::release(Active& active) {
+  seen_.remember(active.holding.salt, active.computed());
   memory_->release(active.holding, active.computed());
   active.holding.n_computed = 0;
   free_ids_.push_back(std::exchange(active.holding.seq, -1));
@@ -288,6 +290,16 @@ void Runner::start(Active& active, int n_cached) {
   active.usage.n_cached =
       std::max(active.usage.n_cached, std::min(n_cached, active.usage.n_prompt));
   stats_.n_cached_tokens += n_cached;
+  if (!std::exchange(active.has_started, true)) count_recomputed(active, n_cached);
+}
+
+// Only when it starts for the first time: what it had computed itself before it gave way to others
+// is no other request's. The last token is always computed, for its output.
+void Runner::count_recomputed(Active& active, int n_cached) {
+  const int n_seen = seen_.find(active.holding.salt, active.tokens);
+  const int n_recomputed = std::min(n_seen, active.usage.n_prompt - 1) - n_cached;
+  active.usage.n_recomputed = std::max(n_recomputed, 0);
+  stats_.n_recomputed_tokens += active.usage.n_recomputed;
 }
 
 // Reserved cells count as free, so the reserve is dropped when they are needed.
@@ -408,6 +420,7 @@ void Runner::read_prompt_logprobs(Active& active, const Work& work, int first_ba
 void Runner::share(Active& donor) {
   const int n_prompt = donor.usage.n_prompt;
   if (donor.holding.n_computed > n_prompt) return;
+  if (donor.holding.n_computed == n_prompt) seen_.remember(donor.holding.salt, donor.computed());
   memory_->share(donor.holding, donor.computed(), n_prompt);
   state_.find(donor.job.id)->stops_at =
       memory_->next_share(donor.holding, donor.holding.n_computed, n_prompt);

@@ -24,6 +24,7 @@
 #include "engine/prefixes/llama_cells.h"
 #include "engine/prefixes/prefix_cache.h"
 #include "engine/prefixes/prefix_strategy.h"
+#include "engine/prefixes/seen_prefixes.h"
 #include "engine/scheduling/prefill_control.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/text/text_stream.h"
@@ -53,8 +54,9 @@ struct RunnerStats {
   int n_cells_evictable = 0;
   int n_prefill_tokens_max = 0;  // prompt tokens per step while others generate
   std::int64_t n_steps = 0;
-  std::int64_t n_prompt_tokens = 0;  // computed
-  std::int64_t n_cached_tokens = 0;  // taken over from the cache
+  std::int64_t n_prompt_tokens = 0;      // computed
+  std::int64_t n_cached_tokens = 0;      // taken over from the cache
+  std::int64_t n_recomputed_tokens = 0;  // Usage::n_recomputed
   std::int64_t n_generated_tokens = 0;
   std::int64_t n_preempted = 0;
   std::int64_t n_failed_batches = 0;
@@ -104,6 +106,7 @@ class Runner {
   [[nodiscard]] Supply supply() const;
   void release(Active& active);
   void start(Active& active, int n_cached);
+  void count_recomputed(Active& active, int n_cached);
   void make_room(int n_cells);
   void reserve_cells(const Step& step);
   void compute(std::span<const Work> work);
@@ -126,6 +129,7 @@ class Runner {
   std::unique_ptr<DiskPrefixes> disk_;  // null: nothing is kept on disk
   std::deque<RequestId> arriving_;      // wait while the disk has more of their prompts than memory
   RequestId loading_for_ = 0;
+  SeenPrefixes seen_;
   PrefillControl control_;
   std::map<RequestId, std::unique_ptr<Active>> actives_;
   std::vector<SeqId> free_ids_;

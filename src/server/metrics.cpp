@@ -87,6 +87,9 @@ void read(const Metrics::EngineReading& engine, Reading& reading) {
                   stats.n_prompt_tokens + stats.n_cached_tokens, model);
   reading.counter("vllm:prefix_cache_hits_total", "Tokens of prompts that were not computed again",
                   stats.n_cached_tokens, model);
+  reading.counter("slipstream:recomputed_prompt_tokens_total",
+                  "Tokens of prompts that were computed though an earlier request had done so",
+                  stats.n_recomputed_tokens, model);
   reading.counter("vllm:prompt_tokens_total", "Tokens of prompts that were computed",
                   stats.n_prompt_tokens, model);
   reading.counter("vllm:generation_tokens_total", "Tokens that were generated",

@@ -81,10 +81,12 @@ ModelPool::Held ModelPool::find_loaded(std::string_view name) {
 }
 
 asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string asked,
-                                                           HttpExchange& exchange) {
+                                                           HttpExchange& exchange,
+                                                           AtSilence at_silence) {
   const ApiResult<std::string> name = co_await resolve(std::move(asked));
   if (!name) co_return std::unexpected(name.error());
   const auto signal = std::make_shared<Signal>(exchange.executor());
+  const auto time_max = at_silence ? exchange.silence_max() : Signal::kForever;
   bool has_asked = false;
   while (true) {
     {
@@ -100,11 +102,13 @@ asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string asked,
                      .param = "model"});
       }
       entry->is_wanted = true;
-      entry->waiting.push_back(signal);
+      // After a silence it is there already.
+      if (!std::ranges::contains(entry->waiting, signal)) entry->waiting.push_back(signal);
     }
-    has_asked = true;
     has_work_.notify_one();
-    if (!co_await exchange.wait(*signal)) {
+    const bool is_there = !has_asked || !at_silence || co_await at_silence();
+    has_asked = true;
+    if (!is_there || !co_await exchange.wait(*signal, time_max)) {
       co_return std::unexpected(ApiError{.status = 499, .message = "the client has gone"});
     }
   }

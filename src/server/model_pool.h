@@ -57,8 +57,13 @@ class ModelPool {
   using Held = std::shared_ptr<ServedModel>;
   // Null: it is not loaded, or there is none.
   [[nodiscard]] Held find_loaded(std::string_view name);
+  // The name under which get() finds it; a model of the library becomes one of the pool's.
+  boost::asio::awaitable<ApiResult<std::string>> resolve(std::string name);
+  // Called after each HttpExchange::silence_max() of waiting; false: the client has gone.
+  using AtSilence = std::function<boost::asio::awaitable<bool>()>;
   // Waits while it is loaded.
-  boost::asio::awaitable<ApiResult<Held>> get(std::string name, HttpExchange& exchange);
+  boost::asio::awaitable<ApiResult<Held>> get(std::string name, HttpExchange& exchange,
+                                              AtSilence at_silence = {});
   // Waits while it is destroyed, and for a moment until it is idle. One that is not loaded is none
   // to unload, and that is fine.
   [[nodiscard]] ApiResult<void> unload(std::string_view name);
@@ -89,8 +94,6 @@ class ModelPool {
 
   [[nodiscard]] Entry* find(std::string_view name) SLIP_TSA(requires_capability(mutex_));
   [[nodiscard]] ApiError unknown(std::string_view name) const SLIP_TSA(requires_capability(mutex_));
-  // The name under which it is in entries_; a model of the library is added to them.
-  boost::asio::awaitable<ApiResult<std::string>> resolve(std::string name);
   [[nodiscard]] std::string add(PooledModel model);
   void run(const std::stop_token& stop);
   void wait_for_work(const std::stop_token& stop);

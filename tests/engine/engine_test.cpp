@@ -75,6 +75,27 @@ TEST_P(EngineOnEveryScheme, APreemptedSequenceAnswersAsIfNothingHadBeen) {
   }
 }
 
+TEST(EngineOnNeedles, WhatWasForgottenAndIsComputedAgainIsCounted) {
+  RunnerOnNeedles engine("f16", 4096, {.n_sequences_max = 2, .n_prefixes_max = 8});
+  const std::vector<Token> prompt =
+      *engine.vocabulary().tokenize(make_needle(3).prompt, false, true);
+  const auto usage = [&](Salt salt) {
+    const RequestId id = engine.ask({.prompt = prompt, .n_tokens_max = 4, .salt = salt});
+    engine.run();
+    return engine.outcomes[id].ending->usage;
+  };
+  EXPECT_EQ(usage(1).n_recomputed, 0) << "new";
+  EXPECT_EQ(usage(1).n_recomputed, 0) << "cached";
+  EXPECT_EQ(usage(2).n_recomputed, 0) << "of another tenant";
+  EXPECT_EQ(engine.runner().stats().n_recomputed_tokens, 0);
+  engine.runner().clear_prefixes();
+  const Usage again = usage(1);
+  EXPECT_EQ(again.n_cached, 0);
+  EXPECT_GT(again.n_recomputed, again.n_prompt - 17);
+  EXPECT_LT(again.n_recomputed, again.n_prompt);
+  EXPECT_EQ(engine.runner().stats().n_recomputed_tokens, again.n_recomputed);
+}
+
 TEST(EngineOnNeedles, APrefixIsSharedWhileItsFirstUserStillGenerates) {
   RunnerOnNeedles engine("f16", 4096, {.n_sequences_max = 2, .n_prefixes_max = 8});
   const Needle needle = make_needle(3);

@@ -136,6 +136,10 @@ class Models(LibraryCase):
             status, answer = self.server.post("/v1/chat/completions", {**QUESTION, "model": name})
             self.assertEqual(status, 200, answer)
             self.assertEqual(answer["model"], NAME)
+            status, answer = self.server.post("/v1/chat/completions", {
+                **QUESTION, "model": name, "stream": True,
+                "messages": [{"role": "user", "content": "amber " * 4000}]})
+            self.assertEqual(status, 400, "it is loaded: what is wrong is known before the headers")
         names = [model["id"] for model in self.get("/v1/models")[1]["data"]]
         self.assertEqual(names, ["first", NAME])
 

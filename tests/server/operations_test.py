@@ -67,6 +67,46 @@ class Metrics(unittest.TestCase):
             self.assertEqual(server.stop(), 0)
 
 
+    def test_what_is_computed_twice_is_counted(self):
+        """Each API tells it of its request; the metric is the sum."""
+        server = Serving("--name", "needle", "--ctx", "1024", "--kv", "f16")
+        try:
+            def told(path, text):
+                field = "input" if path == "/v1/responses" else "messages"
+                body = {field: [{"role": "user", "content": text}], "temperature": 0}
+                body["max_output_tokens" if field == "input" else "max_tokens"] = 4
+                status, answer = server.post(path, body)
+                self.assertEqual(status, 200, answer)
+                usage = answer["usage"]
+                if path == "/v1/messages":
+                    return usage["cache_read_input_tokens"], usage["recomputed_input_tokens"]
+                details = usage.get("prompt_tokens_details") or usage["input_tokens_details"]
+                return details["cached_tokens"], details["recomputed_tokens"]
+            for path in ("/v1/chat/completions", "/v1/messages", "/v1/responses"):
+                first, second = (f"{path} is about {name}. " + "We met amber lantern. " * 75
+                                 for name in ("one", "two"))
+                before = self.n_recomputed(server)
+                self.assertEqual(told(path, first)[1], 0, "new")
+                n_cached, n_recomputed = told(path, first)
+                self.assertGreater(n_cached, 500)
+                self.assertEqual(n_recomputed, 0, "warm")
+                self.assertEqual(told(path, second)[1], 0, "new, and in the place of the first")
+                n_cached, n_recomputed = told(path, first)
+                self.assertLess(n_cached, 400, "evicted, but for its beginning")
+                self.assertGreater(n_recomputed, 400)
+                self.assertEqual(self.n_recomputed(server) - before, n_recomputed)
+        finally:
+            self.assertEqual(server.stop(), 0)
+
+    def n_recomputed(self, server):
+        # The engine publishes what it counted before it waits.
+        end = time.monotonic() + 10
+        while server.n_requests():
+            self.assertLess(time.monotonic(), end)
+        return value(server.ask("GET", "/metrics")[1], "slipstream:recomputed_prompt_tokens_total",
+                     model_name="needle")
+
+
 class Embeddings(unittest.TestCase):
     def test_vectors_are_of_length_one_and_of_their_text(self):
         server = Serving("--embeddings", "256")

@@ -86,6 +86,22 @@ export async function regenerated(page, answer) {
   return answered(page);
 }
 
+// What the bar said while a prompt was read, in the same way as watchAnswer().
+export async function watchReading(page) {
+  await page.evaluate(() => {
+    window.seenReading = [];
+    new MutationObserver(() => {
+      const bar = document.querySelector('.reading [role=progressbar]');
+      const text = bar?.getAttribute('aria-valuetext');
+      if (bar && text !== window.seenReading.at(-1)?.text) {
+        const [cached, computed] = [...bar.children].map((part) => parseFloat(part.style.width));
+        window.seenReading.push({ text, cached, computed });
+      }
+    }).observe(document.body, { childList: true, subtree: true, attributes: true });
+  });
+  return () => page.evaluate(() => window.seenReading);
+}
+
 // Lengths that a text had while it grew, from the page itself: a test that asks now and then may
 // miss them.
 export async function watchAnswer(page) {

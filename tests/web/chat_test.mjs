@@ -1,9 +1,10 @@
 // Chats with the needle model.
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import {
-  ANSWER, BABBLE, QUESTION, answered, ask, closeBrowser, openApp, openBrowser, regenerated,
-  watchAnswer, withoutEnd,
+  ANSWER, BABBLE, QUESTION, SHOTS, answered, ask, closeBrowser, openApp, openBrowser,
+  regenerated, watchAnswer, watchReading, withoutEnd,
 } from './app.mjs';
 
 before(openBrowser);
@@ -46,6 +47,40 @@ test('an answer is shown while it grows, Esc stops it, and it can be had again',
   await page.getByRole('button', { name: 'Stop' }).click();
   await answered(page);
   assert.equal(await page.getByRole('article', { name: 'Answer' }).count(), 1);
+  await end();
+});
+
+test('a bar shows how much of a long prompt is read, and what of it was cached', async () => {
+  const { page, end } = await openApp();
+  const seen = await watchReading(page);
+  const counts = ({ text }) => /: ([\d,]+) of ([\d,]+) tokens(?:, ([\d,]+) cached)?$/.exec(text)
+    .slice(1).map((n) => Number((n ?? '0').replaceAll(',', '')));
+  const text = Array.from({ length: 300 }, (_, i) => `Line ${i} is long.`).join('\n');
+  await ask(page, text.slice(0, 3000));
+  await answered(page);
+  const first = await seen();
+  assert.ok(first.length > 0, 'a bar was seen');
+  for (const one of first) {
+    const [n_done, n_prompt, n_cached] = counts(one);
+    assert.ok(n_done > 0 && n_done < n_prompt, one.text);
+    assert.ok(n_cached < 64, one.text);
+    assert.ok(Math.abs(one.cached + one.computed - 100 * n_done / n_prompt) < 0.1, JSON.stringify(one));
+  }
+  assert.equal(await page.locator('.reading').count(), 0, 'it goes when the answer begins');
+  // Edited at its end: the beginning is cached and shown apart.
+  const you = page.getByRole('article', { name: 'You' }).first();
+  await you.hover();
+  await you.getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel('Edit the message').fill(text);
+  await page.getByRole('button', { name: 'Send' }).first().click();
+  await page.locator('.reading').waitFor();
+  mkdirSync(SHOTS, { recursive: true });
+  await page.screenshot({ path: `${SHOTS}/reading.png` });
+  await answered(page);
+  const second = (await seen()).slice(first.length);
+  const [, , n_cached] = counts(second.at(-1));
+  assert.ok(n_cached > 500, second.at(-1).text);
+  assert.ok(second.at(-1).cached > 10, JSON.stringify(second.at(-1)));
   await end();
 });
 

@@ -35,21 +35,23 @@ test('events survive being cut anywhere, also within a character', async () => {
 
 test('content, reasoning, calls and usage are told apart', async () => {
   const text = chunk({ role: 'assistant', content: '' }) +
+    chunk({}, { prompt_progress: { total: 9, cache: 2, processed: 5, time_ms: 3 } }) +
     chunk({ reasoning_content: 'I look.' }) +
     chunk({ content: 'It is' }) +
     chunk({ tool_calls: [{ index: 1, id: 'c', function: { name: 'f', arguments: '' } }] }) +
     chunk({ tool_calls: [{ index: 1, function: { arguments: '{"a"' } }] }) +
     `data: ${JSON.stringify({ choices: [{ delta: {}, finish_reason: 'tool_calls' }] })}\n\n` +
     `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 4,
-      prompt_tokens_details: { cached_tokens: 7 } } })}\n\n` +
+      prompt_tokens_details: { cached_tokens: 7, recomputed_tokens: 1 } } })}\n\n` +
     'data: [DONE]\n\n';
   assert.deepEqual(await all(readChat(streamOf(text, 11))), [
+    { kind: 'progress', progress: { n_prompt: 9, n_cached: 2, n_done: 5 } },
     { kind: 'reasoning', text: 'I look.' },
     { kind: 'content', text: 'It is' },
     { kind: 'call', index: 1, arguments: '', id: 'c', name: 'f' },
     { kind: 'call', index: 1, arguments: '{"a"' },
     { kind: 'finish', reason: 'tool_calls' },
-    { kind: 'usage', usage: { n_prompt: 9, n_cached: 7, n_generated: 4 } },
+    { kind: 'usage', usage: { n_prompt: 9, n_cached: 7, n_recomputed: 1, n_generated: 4 } },
   ]);
 });
 

@@ -26,10 +26,21 @@ Prepared prepare_chat(ServedModel& model, HttpExchange& exchange, Json& body,
   return std::make_unique<TurnAnswer>(std::move(*turn), std::move(writer), form);
 }
 
+ApiResult<bool> streams_chat(Json& body, const Client& /*client*/) {
+  const ApiResult<ChatRequest> request = read_chat_request(body);
+  if (!request) return std::unexpected(request.error());
+  return request->options.streams;
+}
+
+std::unique_ptr<TurnWriter> early_chat_writer(const ServedModel& model) {
+  return std::make_unique<ChatWriter>(model, GenerationOptions{});
+}
+
 }  // namespace
 
 void add_chat_routes(RouteTable& table, const RouteParts& parts) {
-  table.add(model_route("/v1/chat/completions", prepare_chat, parts));
+  table.add(model_route("/v1/chat/completions", prepare_chat, parts,
+                        {.is_asked_for = streams_chat, .early_writer = early_chat_writer}));
 }
 
 }  // namespace slipstream

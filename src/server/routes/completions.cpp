@@ -30,10 +30,23 @@ Prepared prepare_completion(ServedModel& model, HttpExchange& exchange, Json& bo
                                       TurnAnswer::Form(request->options));
 }
 
+ApiResult<bool> streams_completion(Json& body, const Client& /*client*/) {
+  const ApiResult<CompletionRequest> request = read_completion_request(body);
+  if (!request) return std::unexpected(request.error());
+  return request->options.streams;
+}
+
+std::unique_ptr<TurnWriter> early_completion_writer(const ServedModel& model) {
+  return std::make_unique<CompletionWriter>(model, CompletionRequest{},
+                                            CompletionWriter::Prompts{});
+}
+
 }  // namespace
 
 void add_completion_routes(RouteTable& table, const RouteParts& parts) {
-  table.add(model_route("/v1/completions", prepare_completion, parts));
+  table.add(
+      model_route("/v1/completions", prepare_completion, parts,
+                  {.is_asked_for = streams_completion, .early_writer = early_completion_writer}));
 }
 
 }  // namespace slipstream

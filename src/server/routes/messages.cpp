@@ -29,6 +29,17 @@ Prepared prepare_message(ServedModel& model, HttpExchange& exchange, Json& body,
   return std::make_unique<TurnAnswer>(std::move(*turn), std::move(writer), form);
 }
 
+ApiResult<bool> streams_message(Json& body, const Client& /*client*/) {
+  const ApiResult<MessagesRequest> request = read_messages_request(body);
+  if (!request) return std::unexpected(request.error());
+  return request->chat.options.streams;
+}
+
+std::unique_ptr<TurnWriter> early_message_writer(const ServedModel& model) {
+  return std::make_unique<MessagesWriter>(
+      MessagesWriter::Options{.model = model.name, .n_prompt = 0});
+}
+
 Prepared prepare_count(ServedModel& model, HttpExchange& /*exchange*/, Json& body,
                        const Client& /*client*/) {
   if (const auto checked = check_chat(model, body, {"system", "messages", "tools"}); !checked) {
@@ -41,8 +52,9 @@ Prepared prepare_count(ServedModel& model, HttpExchange& /*exchange*/, Json& bod
   return std::make_unique<PreparedReply>(HttpReply{.body = dump({{"input_tokens", *n_tokens}})});
 }
 
-Route messages_route(std::string_view path, Prepare prepare, const RouteParts& parts) {
-  Route route = model_route(path, std::move(prepare), parts);
+Route messages_route(std::string_view path, Prepare prepare, const RouteParts& parts,
+                     StreamedAnswers streams = {}) {
+  Route route = model_route(path, std::move(prepare), parts, std::move(streams));
   route.refusal = messages_refusal;
   return route;
 }
@@ -50,7 +62,9 @@ Route messages_route(std::string_view path, Prepare prepare, const RouteParts& p
 }  // namespace
 
 void add_messages_routes(RouteTable& table, const RouteParts& parts) {
-  table.add(messages_route("/v1/messages", prepare_message, parts));
+  table.add(
+      messages_route("/v1/messages", prepare_message, parts,
+                     {.is_asked_for = streams_message, .early_writer = early_message_writer}));
   table.add(messages_route("/v1/messages/count_tokens", prepare_count, parts));
 }
 

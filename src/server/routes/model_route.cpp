@@ -9,21 +9,28 @@
 #include "base/format.h"
 #include "server/api/json_fields.h"
 #include "server/bounded_json.h"
+#include "server/sse.h"
 
 namespace slipstream {
 namespace {
 
 constexpr std::size_t kModelNameBytesMax = 1024;
 
+struct ModelRoute {
+  Prepare prepare;
+  StreamedAnswers streams;
+};
+
 struct Asked {
   std::string model_name;
   ModelPool::Held model;                   // null: it has to be loaded first
+  bool wants_stream = false;               // of a model that has to be loaded first
   std::unique_ptr<PreparedAnswer> answer;  // last: it uses the model
 };
 
 // JSON takes many times the memory of its text, and only as much of it as there are workers is ever
 // there.
-ApiResult<Asked> work_on_body(const RouteParts& parts, const Prepare& prepare,
+ApiResult<Asked> work_on_body(const RouteParts& parts, const ModelRoute& route,
                               ModelPool::Held model, HttpExchange& exchange, const Client& client) {
   ApiResult<Json> body = parse_json(exchange.request().body());
   if (!body) return std::unexpected(body.error());
@@ -38,21 +45,57 @@ ApiResult<Asked> work_on_body(const RouteParts& parts, const Prepare& prepare,
                  .code = "model_not_found"});
   }
   if (!model) model = parts.models.find_loaded(name);
-  if (!model) return Asked{.model_name = std::move(name), .model = {}, .answer = {}};
-  Prepared answer = prepare(*model, exchange, *body, client);
+  if (!model) {
+    const ApiResult<bool> wants_stream =
+        route.streams.is_asked_for ? route.streams.is_asked_for(*body, client) : false;
+    destroy(*body);
+    if (!wants_stream) return std::unexpected(wants_stream.error());
+    return Asked{
+        .model_name = std::move(name), .model = {}, .wants_stream = *wants_stream, .answer = {}};
+  }
+  Prepared answer = route.prepare(*model, exchange, *body, client);
   destroy(*body);
   if (!answer) return std::unexpected(answer.error());
   return Asked{.model_name = {}, .model = std::move(model), .answer = std::move(*answer)};
 }
 
-// `prepare` is the route's, which outlives the answer.
-RouteAnswer answer_with_model(const RouteParts& parts, const Prepare& prepare,
+// Sends the error as the end of a stream that has begun.
+RouteAnswer end_stream(HttpExchange& exchange, TurnWriter& writer, const ApiError& error) {
+  std::string events = writer.write(error);
+  events += writer.end({});
+  if (co_await exchange.send(events)) (void)co_await exchange.end_stream();
+  co_return ApiResult<void>();
+}
+
+// Work: what makes an answer of the body with a model.
+template <typename Work>
+RouteAnswer stream_while_loading(const RouteParts& parts, const ModelRoute& route,
+                                 HttpExchange& exchange, std::string model_name, Work work) {
+  const ServedModel named{.name = std::move(model_name), .engine = nullptr};
+  const std::unique_ptr<TurnWriter> writer = route.streams.early_writer(named);
+  if (!co_await exchange.begin_stream(event_stream_head())) co_return ApiResult<void>();
+  const std::string first = writer->begin_early();
+  if (!co_await exchange.send(first)) co_return ApiResult<void>();
+  const auto ping = [&]() -> boost::asio::awaitable<bool> {
+    const std::string event = writer->ping();
+    co_return co_await exchange.send(event);
+  };
+  const ApiResult<ModelPool::Held> model = co_await parts.models.get(named.name, exchange, ping);
+  if (!model) co_return co_await end_stream(exchange, *writer, model.error());
+  ApiResult<Asked> asked = co_await parts.workers.go_on(exchange, [&] { return work(*model); });
+  if (!asked) co_return co_await end_stream(exchange, *writer, asked.error());
+  asked->answer->go_on_from(writer->start());
+  co_return co_await asked->answer->send(exchange, parts.workers);
+}
+
+// `route` is the table's, which outlives the answer.
+RouteAnswer answer_with_model(const RouteParts& parts, const ModelRoute& route,
                               HttpExchange& exchange, const Client& client) {
   if (const auto problem = co_await exchange.read_body()) {
     co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
   }
   const auto work = [&](const ModelPool::Held& model) {
-    ApiResult<Asked> result = work_on_body(parts, prepare, model, exchange, client);
+    ApiResult<Asked> result = work_on_body(parts, route, model, exchange, client);
     // The heap of each worker would keep what its largest request took.
     constexpr std::size_t kLarge = std::size_t{1} << 19;
     if (exchange.request().body().size() >= kLarge) ::malloc_trim(0);
@@ -60,7 +103,13 @@ RouteAnswer answer_with_model(const RouteParts& parts, const Prepare& prepare,
   };
   ApiResult<Asked> asked = co_await parts.workers.run(exchange, [&] { return work(nullptr); });
   if (asked && !asked->answer) {
-    const ApiResult<ModelPool::Held> model = co_await parts.models.get(asked->model_name, exchange);
+    const ApiResult<std::string> name = co_await parts.models.resolve(asked->model_name);
+    if (!name) co_return std::unexpected(name.error());
+    // It may be loaded, and have been asked for by another name.
+    if (asked->wants_stream && !parts.models.find_loaded(*name)) {
+      co_return co_await stream_while_loading(parts, route, exchange, *name, work);
+    }
+    const ApiResult<ModelPool::Held> model = co_await parts.models.get(*name, exchange);
     if (!model) co_return std::unexpected(model.error());
     asked = co_await parts.workers.go_on(exchange, [&] { return work(*model); });
   }
@@ -70,12 +119,14 @@ RouteAnswer answer_with_model(const RouteParts& parts, const Prepare& prepare,
 
 }  // namespace
 
-Route model_route(std::string_view path, Prepare prepare, const RouteParts& parts) {
+Route model_route(std::string_view path, Prepare prepare, const RouteParts& parts,
+                  StreamedAnswers streams) {
   return {.method = boost::beast::http::verb::post,
           .path = path,
-          .answer = [&parts, prepare = std::move(prepare)](HttpExchange& exchange,
-                                                           const Client& client) {
-            return answer_with_model(parts, prepare, exchange, client);
+          .answer = [&parts, route = ModelRoute{.prepare = std::move(prepare),
+                                                .streams = std::move(streams)}](
+                        HttpExchange& exchange, const Client& client) {
+            return answer_with_model(parts, route, exchange, client);
           }};
 }
 

@@ -10,6 +10,7 @@
 
 #include "server/api/api_error.h"
 #include "server/http/http_exchange.h"
+#include "server/turn/turn_writer.h"
 #include "server/worker_pool.h"
 
 namespace slipstream {
@@ -21,6 +22,8 @@ class PreparedAnswer {
   PreparedAnswer(const PreparedAnswer&) = delete;
   PreparedAnswer& operator=(const PreparedAnswer&) = delete;
 
+  // Before send(), where the client has got the head of a stream and so much of it.
+  virtual void go_on_from(StreamStart /*start*/) {}
   // What is long to write is written by the workers, too.
   virtual boost::asio::awaitable<ApiResult<void>> send(HttpExchange& exchange,
                                                        WorkerPool& workers) = 0;

@@ -88,6 +88,17 @@ Prepared prepare_response(const RouteParts& parts, ServedModel& model, HttpExcha
   return std::make_unique<TurnAnswer>(std::move(*turn), std::move(writer), form, std::move(at_end));
 }
 
+ApiResult<bool> streams_response(const RouteParts& parts, Json& body, const Client& client) {
+  StoredPast past(parts.responses, client.salt);
+  const ApiResult<ResponsesRequest> request = read_responses_request(body, past);
+  if (!request) return std::unexpected(request.error());
+  return request->chat.options.streams;
+}
+
+std::unique_ptr<TurnWriter> early_response_writer(const ServedModel& model) {
+  return std::make_unique<ResponsesWriter>(ResponsesWriter::Options{.model = model.name});
+}
+
 ApiError no_response(const Error& error, const std::string& id) {
   if (error.code != Code::kNotFound) return to_api_error(error);
   return {.status = 404, .message = format_text("Response with id '{}' not found.", id)};
@@ -136,7 +147,11 @@ void add_response_routes(RouteTable& table, const RouteParts& parts) {
                                 const Client& client) {
     return prepare_response(parts, model, exchange, body, client);
   };
-  table.add(model_route("/v1/responses", prepare, parts));
+  const auto streams = [&parts](Json& body, const Client& client) {
+    return streams_response(parts, body, client);
+  };
+  table.add(model_route("/v1/responses", prepare, parts,
+                        {.is_asked_for = streams, .early_writer = early_response_writer}));
   const auto add = [&](verb method, WithStore work) {
     table.add({.method = method,
                .path = kOneResponse,

@@ -13,6 +13,11 @@ TurnAnswer::TurnAnswer(std::unique_ptr<Turn> turn, std::unique_ptr<TurnWriter> w
                        const Form& form, std::function<void()> at_end)
     : turn_(std::move(turn)), writer_(std::move(writer)), form_(form), at_end_(std::move(at_end)) {}
 
+void TurnAnswer::go_on_from(StreamStart start) {
+  has_head_ = true;
+  writer_->go_on_from(std::move(start));
+}
+
 asio::awaitable<ApiResult<void>> TurnAnswer::send(HttpExchange& exchange, WorkerPool& workers) {
   exchange.drop_body();  // the engine has what it needs of it
   return form_.streams ? send_events(exchange, workers) : send_whole(exchange, workers);
@@ -43,7 +48,9 @@ asio::awaitable<ApiResult<void>> TurnAnswer::send_whole(HttpExchange& exchange,
 
 asio::awaitable<ApiResult<void>> TurnAnswer::send_events(HttpExchange& exchange,
                                                          WorkerPool& workers) {
-  if (!co_await exchange.begin_stream(event_stream_head())) co_return ApiResult<void>();
+  if (!has_head_ && !co_await exchange.begin_stream(event_stream_head())) {
+    co_return ApiResult<void>();
+  }
   const std::string first = writer_->begin();
   if (!co_await exchange.send(first)) co_return ApiResult<void>();
   while (!turn_->has_ended()) {

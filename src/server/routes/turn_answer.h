@@ -33,6 +33,7 @@ class TurnAnswer final : public PreparedAnswer {
   TurnAnswer(std::unique_ptr<Turn> turn, std::unique_ptr<TurnWriter> writer, const Form& form,
              std::function<void()> at_end = {});
 
+  void go_on_from(StreamStart start) override;
   boost::asio::awaitable<ApiResult<void>> send(HttpExchange& exchange,
                                                WorkerPool& workers) override;
 
@@ -45,6 +46,7 @@ class TurnAnswer final : public PreparedAnswer {
   const std::unique_ptr<TurnWriter> writer_;
   const Form form_;
   const std::function<void()> at_end_;
+  bool has_head_ = false;
 };
 
 }  // namespace slipstream

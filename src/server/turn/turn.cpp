@@ -80,6 +80,7 @@ void Turn::count(std::size_t choice, const Usage& usage) {
   if (choice % static_cast<std::size_t>(options_.n_per_prompt) == 0) {
     usage_.n_prompt += usage.n_prompt;
     usage_.n_cached += usage.n_cached;
+    usage_.n_recomputed += usage.n_recomputed;
   }
   usage_.n_generated += usage.n_generated;
   usage_.n_reasoning += usage.n_reasoning;

@@ -4,6 +4,7 @@
 // Threads: thread-compatible. Errors: none.
 #pragma once
 
+#include <ctime>
 #include <string>
 
 #include "engine/generation.h"
@@ -12,12 +13,25 @@
 
 namespace slipstream {
 
+// What a client knows of a stream that began while its model was being loaded.
+struct StreamStart {
+  std::string id = {};
+  std::time_t created = 0;
+  int n_events = 0;
+};
+
 class TurnWriter {
  public:
   TurnWriter() = default;
   virtual ~TurnWriter() = default;
   TurnWriter(const TurnWriter&) = delete;
   TurnWriter& operator=(const TurnWriter&) = delete;
+
+  // A stream whose model is being loaded: what comes before its pings, and what is known of it
+  // then. The writer that the model's turn has goes on from there, before its begin().
+  [[nodiscard]] virtual std::string begin_early() { return {}; }
+  [[nodiscard]] virtual StreamStart start() const { return {}; }
+  virtual void go_on_from(StreamStart /*start*/) {}
 
   // A stream: before anything is generated; what a step adds; what could not be generated; the end.
   // Each is any number of whole events.

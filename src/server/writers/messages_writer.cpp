@@ -162,6 +162,7 @@ Json MessagesWriter::usage_json(const Usage& usage) const {
   return {{"input_tokens", options_.wants_cache ? 0 : n_computed},
           {"cache_creation_input_tokens", options_.wants_cache ? n_computed : 0},
           {"cache_read_input_tokens", usage.n_cached},
+          {"recomputed_input_tokens", usage.n_recomputed},
           {"output_tokens", usage.n_generated}};
 }
 

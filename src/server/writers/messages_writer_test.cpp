@@ -38,13 +38,13 @@ ChatDeltas a_call(int idx) {
 
 TEST(MessagesWriter, AStreamHasItsEventsInOrder) {
   MessagesWriter writer(options());
-  EXPECT_EQ(
-      without_ids(writer.begin()),
-      named_event("message_start",
-                  R"(,"message":{"id":"msg-ID","type":"message","role":"assistant","model":"m",)"
-                  R"("content":[],"stop_reason":null,"stop_sequence":null,"usage":{)"
-                  R"("input_tokens":7,"cache_creation_input_tokens":0,)"
-                  R"("cache_read_input_tokens":0,"output_tokens":0}})"));
+  EXPECT_EQ(without_ids(writer.begin()),
+            named_event(
+                "message_start",
+                R"(,"message":{"id":"msg-ID","type":"message","role":"assistant","model":"m",)"
+                R"("content":[],"stop_reason":null,"stop_sequence":null,"usage":{)"
+                R"("input_tokens":7,"cache_creation_input_tokens":0,)"
+                R"("cache_read_input_tokens":0,"recomputed_input_tokens":0,"output_tokens":0}})"));
   EXPECT_EQ(writer.ping(), "event: ping\ndata: {\"type\":\"ping\"}\n\n");
   EXPECT_EQ(without_ids(writer.write(step_of({{.kind = Kind::kReasoning, .text = "Hm"},
                                               {.kind = Kind::kReasoning, .text = "."},
@@ -69,12 +69,13 @@ TEST(MessagesWriter, AStreamHasItsEventsInOrder) {
   EXPECT_EQ(without_ids(writer.write(step_of(a_call(0)))), stop(1) + call(2));
   EXPECT_EQ(without_ids(writer.write(step_of(a_call(1)))), call(3));
   EXPECT_EQ(writer.write(last_step({.reason = TurnEnd::Reason::kToolCalls})), "");
-  EXPECT_EQ(writer.end({.n_prompt = 7, .n_cached = 5, .n_generated = 3}),
-            named_event("message_delta",
-                        R"(,"delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{)"
-                        R"("input_tokens":2,"cache_creation_input_tokens":0,)"
-                        R"("cache_read_input_tokens":5,"output_tokens":3})") +
-                named_event("message_stop", ""));
+  EXPECT_EQ(
+      writer.end({.n_prompt = 7, .n_cached = 5, .n_recomputed = 1, .n_generated = 3}),
+      named_event("message_delta",
+                  R"(,"delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{)"
+                  R"("input_tokens":2,"cache_creation_input_tokens":0,)"
+                  R"("cache_read_input_tokens":5,"recomputed_input_tokens":1,"output_tokens":3})") +
+          named_event("message_stop", ""));
 }
 
 TEST(MessagesWriter, ABlockThatIsOpenEndsWithTheAnswer) {
@@ -100,14 +101,16 @@ TEST(MessagesWriter, AWholeAnswerHasTheSameBlocks) {
   writer.collect(step_of(a_call(0)));
   writer.collect(step_of(a_call(1)));
   writer.collect(last_step({.reason = TurnEnd::Reason::kToolCalls}));
-  EXPECT_EQ(without_ids(writer.whole({.n_prompt = 7, .n_cached = 5, .n_generated = 3})),
-            R"({"id":"msg-ID","type":"message","role":"assistant","model":"m","content":[)"
-            R"({"type":"thinking","thinking":"Hm","signature":"sig-ID"},)"
-            R"({"type":"text","text":"a"},)"
-            R"({"type":"tool_use","id":"toolu-ID","name":"f","input":{"a":1}},)"
-            R"({"type":"tool_use","id":"toolu-ID","name":"f","input":{"a":1}}],)"
-            R"("stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":0,)"
-            R"("cache_creation_input_tokens":2,"cache_read_input_tokens":5,"output_tokens":3}})");
+  EXPECT_EQ(
+      without_ids(
+          writer.whole({.n_prompt = 7, .n_cached = 5, .n_recomputed = 1, .n_generated = 3})),
+      R"({"id":"msg-ID","type":"message","role":"assistant","model":"m","content":[)"
+      R"({"type":"thinking","thinking":"Hm","signature":"sig-ID"},)"
+      R"({"type":"text","text":"a"},)"
+      R"({"type":"tool_use","id":"toolu-ID","name":"f","input":{"a":1}},)"
+      R"({"type":"tool_use","id":"toolu-ID","name":"f","input":{"a":1}}],)"
+      R"("stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":0,)"
+      R"("cache_creation_input_tokens":2,"cache_read_input_tokens":5,"recomputed_input_tokens":1,"output_tokens":3}})");
 }
 
 TEST(MessagesWriter, SaysWhichStopSequenceWasMet) {

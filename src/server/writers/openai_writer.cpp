@@ -14,7 +14,8 @@ Json usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.n_prompt},
           {"completion_tokens", usage.n_generated},
           {"total_tokens", usage.n_prompt + usage.n_generated},
-          {"prompt_tokens_details", {{"cached_tokens", usage.n_cached}}},
+          {"prompt_tokens_details",
+           {{"cached_tokens", usage.n_cached}, {"recomputed_tokens", usage.n_recomputed}}},
           {"completion_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}}};
 }
 
@@ -43,6 +44,11 @@ OpenAiWriter::OpenAiWriter(const Names& names, const ServedModel& model,
       wants_usage_in_stream_(options.wants_usage_in_stream),
       id_(new_id(names.id_prefix)),
       created_(std::time(nullptr)) {}
+
+void OpenAiWriter::go_on_from(StreamStart start) {
+  id_ = std::move(start.id);
+  created_ = start.created;
+}
 
 std::string OpenAiWriter::begin() { return chunks(first_choices()); }
 

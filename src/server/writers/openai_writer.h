@@ -27,6 +27,8 @@ namespace slipstream {
 
 class OpenAiWriter : public TurnWriter {
  public:
+  StreamStart start() const final { return {.id = id_, .created = created_}; }
+  void go_on_from(StreamStart start) final;
   std::string begin() final;
   std::string write(TurnStep step) final;
   std::string ping() final;
@@ -67,8 +69,8 @@ class OpenAiWriter : public TurnWriter {
   const std::size_t n_choices_;
   const bool wants_logprobs_;
   const bool wants_usage_in_stream_;
-  const std::string id_;
-  const std::time_t created_;
+  std::string id_;
+  std::time_t created_;
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 

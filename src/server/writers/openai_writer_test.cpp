@@ -70,13 +70,14 @@ TEST(ChatWriter, AWholeAnswerIsWhatWasCollected) {
   writer.collect(step_of({{.kind = Kind::kContent, .text = "b"}}));
   writer.collect(step_of(one_call()));
   writer.collect(last_step({.reason = TurnEnd::Reason::kToolCalls}));
-  EXPECT_EQ(without_ids(writer.whole({.n_prompt = 5, .n_cached = 3, .n_generated = 2})),
+  EXPECT_EQ(without_ids(
+                writer.whole({.n_prompt = 5, .n_cached = 3, .n_recomputed = 1, .n_generated = 2})),
             R"({"id":"chatcmpl-ID","object":"chat.completion","created":0,"model":"m","choices":[)"
             R"({"index":0,"message":{"role":"assistant","content":"ab","refusal":null,)"
             R"("tool_calls":[{"id":"call-ID","type":"function","function":)"
             R"({"name":"f","arguments":"{}"}}]},"logprobs":null,"finish_reason":"tool_calls"}],)"
             R"("usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7,)"
-            R"("prompt_tokens_details":{"cached_tokens":3}}})");
+            R"("prompt_tokens_details":{"cached_tokens":3,"recomputed_tokens":1}}})");
 }
 
 TEST(CompletionWriter, StreamsTextAndItsUsage) {
@@ -96,7 +97,7 @@ TEST(CompletionWriter, StreamsTextAndItsUsage) {
                    "\n\n");
   EXPECT_EQ(without_ids(writer.end({.n_prompt = 2, .n_generated = 1})),
             head + R"(],"usage":{"prompt_tokens":2,"completion_tokens":1,"total_tokens":3,)"
-                   R"("prompt_tokens_details":{"cached_tokens":0}}})"
+                   R"("prompt_tokens_details":{"cached_tokens":0,"recomputed_tokens":0}}})"
                    "\n\ndata: [DONE]\n\n");
 }
 

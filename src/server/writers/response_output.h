@@ -30,6 +30,9 @@ class ResponseOutput {
   // spaces: ResponseTools::spaces.
   ResponseOutput(std::string response_id, std::map<std::string, std::string> spaces);
 
+  // REQUIRES: there is no item yet.
+  void set_response_id(const std::string& id) { response_id_ = id; }
+
   // Whether this delta belongs to a new item.
   [[nodiscard]] bool begins_item(const ChatDelta& delta) const;
   void begin(const ChatDelta& delta);
@@ -48,7 +51,7 @@ class ResponseOutput {
   [[nodiscard]] Json all() const;
 
  private:
-  const std::string response_id_;
+  std::string response_id_;
   const std::map<std::string, std::string> spaces_;
   std::vector<Item> items_;
 };

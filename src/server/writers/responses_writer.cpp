@@ -13,7 +13,8 @@ using Kind = ResponseOutput::Kind;
 
 Json usage_of_response(const Usage& usage) {
   return {{"input_tokens", usage.n_prompt},
-          {"input_tokens_details", {{"cached_tokens", usage.n_cached}}},
+          {"input_tokens_details",
+           {{"cached_tokens", usage.n_cached}, {"recomputed_tokens", usage.n_recomputed}}},
           {"output_tokens", usage.n_generated},
           {"output_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}},
           {"total_tokens", usage.n_prompt + usage.n_generated}};
@@ -33,10 +34,23 @@ ResponsesWriter::ResponsesWriter(Options options)
       created_(std::time(nullptr)),
       output_(id_, options_.spaces) {}
 
+std::string ResponsesWriter::begin_early() { return begin(); }
+
+StreamStart ResponsesWriter::start() const {
+  return {.id = id_, .created = created_, .n_events = n_events_};
+}
+
+void ResponsesWriter::go_on_from(StreamStart start) {
+  id_ = std::move(start.id);
+  created_ = start.created;
+  n_events_ = start.n_events;
+  output_.set_response_id(id_);
+}
+
 std::string ResponsesWriter::begin() {
   streams_ = true;
   const std::string response = to_text("in_progress", {}, {});
-  emit_response("response.created", response);
+  if (n_events_ == 0) emit_response("response.created", response);
   emit_response("response.in_progress", response);
   return std::exchange(events_, {});
 }

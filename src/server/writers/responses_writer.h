@@ -27,6 +27,11 @@ class ResponsesWriter final : public TurnWriter {
   };
   explicit ResponsesWriter(Options options);
 
+  // OpenAI's client wants response.created before all others. What echoes the request follows
+  // when the model is there.
+  std::string begin_early() override;
+  StreamStart start() const override;
+  void go_on_from(StreamStart start) override;
   std::string begin() override;
   std::string write(TurnStep step) override;
   // Sends the whole response so far: OpenAI's client replaces its own state by it.
@@ -61,8 +66,8 @@ class ResponsesWriter final : public TurnWriter {
   }
 
   const Options options_;
-  const std::string id_;
-  const std::time_t created_;
+  std::string id_;
+  std::time_t created_;
   ResponseOutput output_;
   std::optional<TurnEnd> ending_;
   bool streams_ = false;

@@ -37,7 +37,7 @@ std::string event(const std::string& type, int number, const std::string& fields
 }
 
 const std::string kUsage =
-    R"({"input_tokens":5,"input_tokens_details":{"cached_tokens":3},"output_tokens":2,)"
+    R"({"input_tokens":5,"input_tokens_details":{"cached_tokens":3,"recomputed_tokens":1},"output_tokens":2,)"
     R"("output_tokens_details":{"reasoning_tokens":0},"total_tokens":7})";
 
 std::string message(const std::string& id, const std::string& status, const std::string& text) {
@@ -75,7 +75,7 @@ TEST(ResponsesWriter, AStreamTellsAllThatChanges) {
                 event("response.output_item.done", 8,
                       R"("output_index":0,"item":)" + message("ID0000", "completed", "a")));
   EXPECT_EQ(
-      without_ids(writer.end({.n_prompt = 5, .n_cached = 3, .n_generated = 2})),
+      without_ids(writer.end({.n_prompt = 5, .n_cached = 3, .n_recomputed = 1, .n_generated = 2})),
       event("response.completed", 9,
             R"("response":)" +
                 response("completed", "[" + message("ID0000", "completed", "a") + "]", kUsage)));
@@ -124,7 +124,8 @@ TEST(ResponsesWriter, AWholeAnswerIsTheResponse) {
   writer.collect(step_of({{.kind = Delta::kContent, .text = "b"}}));
   writer.collect(step_of(call_of("f")));
   writer.collect(last_step({.reason = TurnEnd::Reason::kToolCalls}));
-  const std::string whole = writer.whole({.n_prompt = 5, .n_cached = 3, .n_generated = 2});
+  const std::string whole =
+      writer.whole({.n_prompt = 5, .n_cached = 3, .n_recomputed = 1, .n_generated = 2});
   EXPECT_EQ(without_ids(whole),
             response("completed",
                      "[" + message("ID0000", "completed", "ab") +
@@ -138,7 +139,8 @@ TEST(ResponsesWriter, WhatIsCutShortIsIncomplete) {
   ResponsesWriter writer(response_options());
   writer.collect(step_of({{.kind = Delta::kContent, .text = "a"}}));
   writer.collect(last_step({.reason = TurnEnd::Reason::kLength}));
-  EXPECT_EQ(without_ids(writer.whole({.n_prompt = 5, .n_cached = 3, .n_generated = 2})),
+  EXPECT_EQ(without_ids(
+                writer.whole({.n_prompt = 5, .n_cached = 3, .n_recomputed = 1, .n_generated = 2})),
             response("incomplete", "[" + message("ID0000", "incomplete", "a") + "]", kUsage));
   ResponsesWriter streamed(response_options());
   (void)streamed.begin();

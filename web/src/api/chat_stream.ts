@@ -7,7 +7,14 @@ import { ApiFailure, post } from './http.ts';
 export interface Usage {
   n_prompt: number;
   n_cached: number;
+  n_recomputed: number; // though an earlier request had computed them
   n_generated: number;
+}
+
+export interface PromptProgress {
+  n_prompt: number;
+  n_cached: number;
+  n_done: number; // those included
 }
 
 export type ChatPiece =
@@ -16,11 +23,13 @@ export type ChatPiece =
   | { kind: 'call'; index: number; id?: string; name?: string; arguments: string }
   | { kind: 'notice'; text: string }
   | { kind: 'finish'; reason: string }
+  | { kind: 'progress'; progress: PromptProgress }
   | { kind: 'usage'; usage: Usage };
 
 interface Chunk {
   error?: { message?: string };
   notice?: string;
+  prompt_progress?: { total: number; cache: number; processed: number };
   choices?: {
     delta?: {
       content?: string | null;
@@ -37,11 +46,15 @@ interface Chunk {
   usage?: {
     prompt_tokens: number;
     completion_tokens: number;
-    prompt_tokens_details?: { cached_tokens?: number };
+    prompt_tokens_details?: { cached_tokens?: number; recomputed_tokens?: number };
   } | null;
 }
 
 function* piecesOf(chunk: Chunk): Generator<ChatPiece> {
+  if (chunk.prompt_progress) {
+    const { total, cache, processed } = chunk.prompt_progress;
+    yield { kind: 'progress', progress: { n_prompt: total, n_cached: cache, n_done: processed } };
+  }
   const choice = chunk.choices?.[0];
   const delta = choice?.delta;
   if (delta?.reasoning_content) yield { kind: 'reasoning', text: delta.reasoning_content };
@@ -60,7 +73,9 @@ function* piecesOf(chunk: Chunk): Generator<ChatPiece> {
   if (chunk.usage) {
     const { prompt_tokens, completion_tokens, prompt_tokens_details } = chunk.usage;
     const n_cached = prompt_tokens_details?.cached_tokens ?? 0;
-    const usage = { n_prompt: prompt_tokens, n_cached, n_generated: completion_tokens };
+    const n_recomputed = prompt_tokens_details?.recomputed_tokens ?? 0;
+    const usage = {
+      n_prompt: prompt_tokens, n_cached, n_recomputed, n_generated: completion_tokens };
     yield { kind: 'usage', usage };
   }
 }
@@ -76,7 +91,8 @@ export async function* readChat(body: ReadableStream<Uint8Array>): AsyncGenerato
 }
 
 export async function* streamChat(request: object, signal: AbortSignal): AsyncGenerator<ChatPiece> {
-  const body = { ...request, stream: true, stream_options: { include_usage: true } };
+  const body = {
+    ...request, stream: true, return_progress: true, stream_options: { include_usage: true } };
   const response = await post('/v1/chat/completions', body, signal);
   yield* readChat(response.body!);
 }

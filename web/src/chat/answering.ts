@@ -1,6 +1,6 @@
 // Asking for an answer: it grows in the conversation while it streams.
 import { signal } from '@preact/signals';
-import { streamChat, type ChatPiece } from '../api/chat_stream.ts';
+import { streamChat, type ChatPiece, type PromptProgress } from '../api/chat_stream.ts';
 import { ApiFailure } from '../api/http.ts';
 import { settings } from '../settings.ts';
 import { newId } from './ids.ts';
@@ -11,6 +11,8 @@ import { type Message, openCalls } from './types.ts';
 
 // By conversation: what is being answered.
 export const running = signal<ReadonlyMap<string, AbortController>>(new Map());
+// By conversation: a prompt that is long enough to be read in several steps.
+export const reading = signal<ReadonlyMap<string, PromptProgress>>(new Map());
 // For screen readers: that an answer began and ended, not its every word.
 export const announcement = signal('');
 
@@ -22,6 +24,14 @@ function setRunning(id: string, controller: AbortController | null) {
   if (controller) next.set(id, controller);
   else next.delete(id);
   running.value = next;
+}
+
+function setReading(id: string, progress: PromptProgress | null) {
+  if (!progress && !reading.value.has(id)) return;
+  const next = new Map(reading.value);
+  if (progress) next.set(id, progress);
+  else next.delete(id);
+  reading.value = next;
 }
 
 function add(answer: Message, piece: ChatPiece) {
@@ -47,6 +57,11 @@ async function collect(id: string, answer: Message, signal: AbortSignal, show: (
   const watch = new Stopwatch();
   const request = requestOf(find(id)!, settings.value.sampling);
   for await (const piece of streamChat(request, signal)) {
+    if (piece.kind === 'progress') {
+      setReading(id, piece.progress.n_done < piece.progress.n_prompt ? piece.progress : null);
+      continue;
+    }
+    setReading(id, null);
     if (piece.kind === 'usage') {
       answer.stats = watch.stats(piece.usage);
     } else if (piece.kind !== 'finish') {
@@ -94,6 +109,7 @@ export async function answer(id: string) {
     }
   } finally {
     clearTimeout(pending);
+    setReading(id, null);
     show();
     await touch(id); // it is over when it is kept: a page may be closed right then
     setRunning(id, null);

@@ -22,6 +22,7 @@ export interface ToolCall {
 export interface AnswerStats {
   n_prompt: number;
   n_cached: number;
+  n_recomputed?: number; // answers of older versions have none
   n_generated: number;
   first_token_s: number;
   tokens_per_s: number | null; // null: nothing took time

@@ -16,6 +16,7 @@ import { ChatSettings } from './chat_settings.tsx';
 import { Composer } from './composer.tsx';
 import { ConversationList } from './conversation_list.tsx';
 import { Answer, UserMessage } from './message_view.tsx';
+import { Waiting } from './waiting.tsx';
 
 const drafts = signal<Record<string, string>>({}); // by conversation, until it is sent
 
@@ -46,9 +47,7 @@ function Messages({ conversation }: { conversation: Conversation }) {
         if (message.role === 'assistant') return <Answer key={message.id} {...props} />;
         return null; // shown in the card of its call
       })}
-      {is_running && end?.role !== 'assistant' && (
-        <div class="waiting" aria-hidden="true"><i /><i /><i /></div>
-      )}
+      {is_running && end?.role !== 'assistant' && <Waiting conversation_id={id} />}
     </>
   );
 }

@@ -7,9 +7,11 @@ import { Problem } from '../../parts/problem.tsx';
 import { RichText } from '../../parts/rich_text.tsx';
 import { formatCount, formatRate, formatSeconds } from '../../text/numbers.ts';
 import { ToolCard } from './tool_card.tsx';
+import { Waiting } from './waiting.tsx';
 
 function Stats({ stats }: { stats: AnswerStats }) {
-  const cached = `${formatCount(stats.n_cached)} of ${formatCount(stats.n_prompt)} prompt tokens cached`;
+  const cached = `${formatCount(stats.n_cached)} of ${formatCount(stats.n_prompt)} prompt tokens cached` +
+    (stats.n_recomputed ? `, ${formatCount(stats.n_recomputed)} computed again` : '');
   return (
     <span class="stats">
       <span>{formatCount(stats.n_generated)} tokens</span>
@@ -105,7 +107,7 @@ export function Answer(props: Props) {
           wants_result={is_last_answer && !is_running && !results.has(call.id)}
           onResult={(text) => void giveResult(conversation_id, call.id, text)} />
       ))}
-      {is_written && is_empty && <div class="waiting"><i /><i /><i /></div>}
+      {is_written && is_empty && <Waiting conversation_id={conversation_id} />}
       {message.error &&
         <Problem message={message.error} needs_key={message.needs_key} onRetry={retry} />}
       {!is_written && !message.error && (
