@@ -3,7 +3,7 @@
 The Qwen3-0.6B shape with 4 of its 28 layers, one thread, and a depth that fills in seconds. A bound
 (speed_bounds.json) is 0.7 of the median ratio to stock f16, with its default flash attention, of ten
 runs on an idle machine of two cores: the lowest of the ten were 0.80 of it (docs/benchmarks.md,
-"What the gate watches"). Environment: MAKE_MODEL, SLIPSTREAM_BIN.
+"What is watched every night"). Environment: MAKE_MODEL, SLIPSTREAM_BIN.
 """
 
 import csv
