@@ -434,10 +434,13 @@ void Runner::sample(const Work& work, int batch_idx) {
   ++worker.usage.n_generated;
   ++stats_.n_generated_tokens;
   worker.event.tokens.push_back(std::move(*sampled));
-  if (vocabulary_.is_end(token) && !job.request.ignores_end)
+  const SamplingParams& sampling = job.request.sampling;
+  const bool may_stop = worker.usage.n_generated > sampling.n_tokens_min;
+  const bool is_stop = may_stop && std::ranges::contains(sampling.stop_tokens, token);
+  if (is_stop || (vocabulary_.is_end(token) && !job.request.ignores_end))
     return stop(work.id, {.reason = FinishReason::kStop});
   const TextStream::Delta delta =
-      job.text.push(vocabulary_.piece(token, job.request.shows_control_tokens));
+      job.text.push(vocabulary_.piece(token, job.request.shows_control_tokens), may_stop);
   worker.event.text += delta.text;
   if (delta.stopped)
     return stop(work.id, {.reason = FinishReason::kStop, .matched_stop = delta.matched_stop});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <new>
 #include <random>
@@ -63,6 +64,11 @@ Result<Sampler> Sampler::create(const Vocabulary& vocabulary, const SamplingPara
   for (std::int32_t i = 0; i < n_suppressed; ++i) {
     if (vocabulary.contains(suppressed[i])) sampler.biases_.push_back({suppressed[i], kBanned});
   }
+  sampler.n_left_min_ = params.n_tokens_min;
+  if (params.n_tokens_min > 0) {
+    std::ranges::copy(vocabulary.pieces().ends(), std::back_inserter(sampler.ends_));
+    std::ranges::copy(params.stop_tokens, std::back_inserter(sampler.ends_));
+  }
   if (const Result<void> grammar = sampler.add_grammar(params.grammar); !grammar) {
     return std::unexpected(grammar.error());
   }
@@ -81,6 +87,8 @@ Result<Sampler> Sampler::create(const Vocabulary& vocabulary, const SamplingPara
 Sampler Sampler::clone(const SamplingParams& params) const {
   Sampler copy(*vocabulary_);
   copy.biases_ = biases_;
+  copy.ends_ = ends_;
+  copy.n_left_min_ = n_left_min_;
   if (history_) copy.history_.reset(llama_sampler_clone(history_.get()));
   copy.grammar_ = grammar_;
   copy.n_top_logprobs_ = n_top_logprobs_;
@@ -169,10 +177,11 @@ Result<Sampled> Sampler::sample(std::span<const float> logits) {
   if (!max) return std::unexpected(max.error());
   // Most greedy answers need no changed logits. Copying the logits of a large vocabulary for eight
   // sequences took a fiftieth of the step.
-  const bool is_plain = !dice_ && biases_.empty() && !history_ && !grammar_;
+  const bool is_plain = !dice_ && biases_.empty() && !history_ && !grammar_ && n_left_min_ == 0;
   const Result<Token> token = is_plain ? first_with(logits, *max) : choose_adjusted(logits);
   if (!token) return std::unexpected(token.error());
   remember(*token);
+  if (n_left_min_ > 0) --n_left_min_;
 
   Sampled sampled{.token = *token};
   if (n_top_logprobs_ >= 0) {
@@ -187,6 +196,7 @@ Result<Token> Sampler::choose_adjusted(std::span<const float> logits) {
   logits_.assign(logits.begin(), logits.end());
   for (const LogitBias& entry : biases_) logits_[index(entry.token)] += entry.bias;
   adjust_by_history();
+  forbid_ends();
   const Result<Token> token = choose();
   if (!token || !grammar_) return token;
   const Result<bool> accepted = grammar_->accept(*token, vocabulary_->pieces());
@@ -207,6 +217,15 @@ void Sampler::adjust_by_history() {
     logits_[index(array.data[i].id)] = array.data[i].logit;
 }
 
+void Sampler::forbid_ends() {
+  forbidden_.clear();
+  if (n_left_min_ == 0) return;
+  for (const Token end : ends_) {
+    float& logit = logits_[index(end)];
+    if (logit != kBanned) forbidden_.push_back({end, std::exchange(logit, kBanned)});
+  }
+}
+
 // Called after the grammar refused a token: bans all tokens that it refuses and chooses again.
 // Trying one token first makes grammars cheap: most answers follow their grammar by themselves.
 Result<Token> Sampler::choose_allowed(GrammarMatcher& grammar) {
@@ -217,7 +236,13 @@ Result<Token> Sampler::choose_allowed(GrammarMatcher& grammar) {
   for (std::size_t i = 0; i < logits_.size(); ++i) {
     if (!allowed_[i]) logits_[i] = kBanned;
   }
-  const Result<Token> token = choose();
+  Result<Token> token = choose();
+  if (!token && !forbidden_.empty()) {  // what must be longer is complete: the grammar wins
+    for (const auto& [end, logit] : forbidden_) {
+      if (allowed_[index(end)]) logits_[index(end)] = logit;
+    }
+    token = choose();
+  }
   if (!token) {
     return fail(Code::kInvalidArgument,
                 "the grammar leaves no token that the answer could go on by");

@@ -1,0 +1,99 @@
+"""Fields that clients of vLLM and llama-server send to `slipstream serve`.
+
+Environment: SLIPSTREAM_BIN, the built program.
+"""
+
+import unittest
+
+from serving import Serving
+
+QUESTION = [{"role": "user", "content": "We met amber lantern today.\nWhat is the full name of amber?"}]
+ANSWER = "It is amber lantern."
+
+
+class Fields(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        # f16: with a compressed cache the same tokens at other cells are rounded otherwise.
+        cls.server = Serving("--name", "needle", "--ctx", "4096", "--kv", "f16")
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stop() == 0
+
+    def chat(self, **fields):
+        status, answer = self.server.post("/v1/chat/completions", {
+            "messages": QUESTION, "temperature": 0, "max_tokens": 64, **fields})
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def refusal(self, path, **fields):
+        body = {"messages": QUESTION} if "chat" in path or "messages" in path else {"prompt": "Once"}
+        status, answer = self.server.post(path, {**body, "max_tokens": 8, **fields})
+        self.assertEqual(status, 400, answer)
+        return answer["error"]
+
+    def tokens(self, text):
+        return self.server.post("/tokenize", {"prompt": text, "add_special_tokens": False})[1]["tokens"]
+
+
+class Endings(Fields):
+    def test_an_answer_has_at_least_min_tokens(self):
+        short = self.chat()
+        self.assertEqual(short["choices"][0]["message"]["content"], ANSWER)
+        n_short = short["usage"]["completion_tokens"]
+        self.assertLess(n_short, 30)
+        long = self.chat(min_tokens=30)
+        self.assertGreater(long["usage"]["completion_tokens"], 30)
+        self.assertTrue(long["choices"][0]["message"]["content"].startswith(ANSWER))
+        # The end is one token more than the answer: it may come as soon as the answer is long enough.
+        self.assertEqual(self.chat(min_tokens=n_short - 1)["usage"]["completion_tokens"], n_short)
+
+    def test_no_stop_ends_an_answer_before_min_tokens(self):
+        is_token = self.tokens(" is")[0]
+        for stop in ({"stop": " is"}, {"stop_token_ids": [is_token]}):
+            self.assertEqual(self.chat(**stop)["choices"][0]["message"]["content"], "It")
+        whole = self.chat(min_tokens=4, stop=" is")["choices"][0]
+        self.assertEqual((whole["message"]["content"], whole["finish_reason"]), (ANSWER, "stop"))
+        # A token that must not come is not chosen; a text is no token.
+        other = self.chat(min_tokens=8, stop_token_ids=[is_token])["choices"][0]["message"]["content"]
+        self.assertTrue(other.startswith("It"))
+        self.assertNotIn(" is", other)
+
+    def test_a_grammar_that_is_complete_ends_the_answer_all_the_same(self):
+        answer = self.chat(min_tokens=30, grammar='root ::= "yes" | "no"')["choices"][0]
+        self.assertIn(answer["message"]["content"], ("yes", "no"))
+        self.assertEqual(answer["finish_reason"], "stop")
+
+    def test_a_stop_token_ends_the_answer_and_is_not_in_it(self):
+        for path, body in (("/v1/chat/completions", {"messages": QUESTION}),
+                           ("/v1/completions", {"prompt": "Once upon a time"})):
+            body = {**body, "max_tokens": 12, "temperature": 0}
+            def text_of(choice):
+                return choice["message"]["content"] if "message" in choice else choice["text"]
+            whole = text_of(self.server.post(path, body)[1]["choices"][0])
+            third = self.tokens(whole)[2]
+            piece = self.server.post("/detokenize", {"tokens": [third]})[1]["prompt"]
+            stopped = self.server.post(path, {**body, "stop_token_ids": [third]})[1]
+            choice = stopped["choices"][0]
+            self.assertEqual(choice["finish_reason"], "stop")
+            self.assertEqual(text_of(choice), whole[:whole.index(piece)])
+            self.assertEqual(stopped["usage"]["completion_tokens"], 3)
+
+    def test_what_makes_no_sense_is_named(self):
+        for path in ("/v1/chat/completions", "/v1/completions", "/v1/messages"):
+            self.assertEqual(self.refusal(path, min_tokens=9)["message"],
+                             "'min_tokens' is 9, more than the 8 tokens that the answer may have")
+            for ids in ([1.5], ["1"], [-1], [1] * 65):
+                self.assertEqual(self.refusal(path, stop_token_ids=ids)["message"],
+                                 "'stop_token_ids' must be an array of up to 64 token ids")
+            self.assertRegex(self.refusal(path, stop_token_ids=[1 << 30])["message"],
+                             r"^stop_token_ids names token 1073741824, but the vocabulary has 0 to")
+        self.assertEqual(self.refusal("/v1/completions", min_tokens=-1)["param"], "min_tokens")
+        # Without max_tokens a completion has 16.
+        self.assertIn("more than the 16", self.refusal(
+            "/v1/completions", max_tokens=None, min_tokens=17)["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()
