@@ -95,5 +95,55 @@ class Endings(Fields):
             "/v1/completions", max_tokens=None, min_tokens=17)["message"])
 
 
+class Continuation(Fields):
+    BEGUN = [*QUESTION, {"role": "assistant", "content": "It is am"}]
+
+    def test_the_last_message_goes_on(self):
+        fields = {"messages": self.BEGUN, "continue_final_message": True}
+        for more in ({}, {"add_generation_prompt": False}):
+            answer = self.chat(**fields, **more)
+            choice = answer["choices"][0]
+            self.assertEqual((choice["message"]["content"], choice["finish_reason"]), ("ber lantern.", "stop"))
+        events = self.server.events("/v1/chat/completions", {**fields, "temperature": 0, "max_tokens": 64})
+        self.assertEqual("".join(e["choices"][0]["delta"].get("content", "") for e in events), "ber lantern.")
+        parts = [*QUESTION, {"role": "assistant", "content": [{"type": "text", "text": "It is amber"}]}]
+        self.assertEqual(self.chat(messages=parts, continue_final_message=True)
+                         ["choices"][0]["message"]["content"], " lantern.")
+
+    def test_the_prompt_is_that_of_the_answer_so_far(self):
+        """Nothing of it is computed again but the last token, however it was cut."""
+        whole = self.chat()["usage"]["prompt_tokens"]
+        usage = self.chat(messages=self.BEGUN, continue_final_message=True)["usage"]
+        self.assertGreaterEqual(usage["prompt_tokens_details"]["cached_tokens"], whole)
+
+    def test_anthropics_last_message_is_the_beginning_of_the_answer(self):
+        for content in ("It is am", [{"type": "text", "text": "It is am"}]):
+            status, answer = self.server.post("/v1/messages", {
+                "messages": [*QUESTION, {"role": "assistant", "content": content}],
+                "max_tokens": 64, "temperature": 0})
+            self.assertEqual(status, 200, answer)
+            self.assertEqual(answer["content"], [{"type": "text", "text": "ber lantern."}])
+
+    def test_what_makes_no_sense_is_refused(self):
+        call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        tools = [{"type": "function", "function": {"name": "f"}}]
+        for more, words in (
+                ({"messages": QUESTION}, "needs a last message of the assistant"),
+                ({"add_generation_prompt": True}, "exclude each other"),
+                ({"messages": [*QUESTION, {"role": "assistant", "content": "It", "tool_calls": [call]}]},
+                 "a message that calls tools is complete"),
+                ({"response_format": {"type": "json_object"}}, "cannot be made to fit a schema"),
+                ({"tools": tools, "tool_choice": "required"}, "to call a tool")):
+            error = self.refusal("/v1/chat/completions", **{
+                "messages": self.BEGUN, "continue_final_message": True, **more})
+            self.assertEqual(error["param"], "continue_final_message")
+            self.assertIn(words, error["message"])
+        error = self.refusal("/v1/chat/completions", continue_final_message=True,
+                             messages=[*QUESTION, {"role": "assistant", "content": " "}])
+        self.assertEqual(error["message"], "the last message has no text that could be continued")
+        self.assertEqual(self.refusal("/v1/chat/completions", continue_final_message="yes")["param"],
+                         "continue_final_message")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -147,5 +147,26 @@ TEST(MessagesError, HasAnthropicsShapeAndStatus) {
             R"("message":"prompt is too long: 5000 tokens > 4096 maximum"}})");
 }
 
+TEST(MessagesRequest, ALastMessageOfTheAssistantIsContinued) {
+  const auto continues = [](const std::string& last) {
+    return read(R"({"max_tokens": 9, "messages": [{"role": "user", "content": "hi"},)" + last +
+                "]}")
+        .chat.continues_last;
+  };
+  EXPECT_TRUE(continues(R"({"role": "assistant", "content": "ho"})"));
+  EXPECT_TRUE(continues(R"({"role": "assistant", "content": [{"type": "text", "text": "ho"}]})"));
+  EXPECT_FALSE(continues(R"({"role": "assistant", "content": ""})"));
+  EXPECT_FALSE(continues(R"({"role": "assistant", "content": [
+      {"type": "text", "text": "ho"}, {"type": "tool_use", "id": "a", "name": "f", "input": {}}]})"));
+  EXPECT_FALSE(
+      continues(R"({"role": "assistant", "content": [{"type": "thinking", "thinking": "a"}]})"));
+  EXPECT_FALSE(continues(R"({"role": "user", "content": "ho"})"));
+  EXPECT_EQ(refusal(R"({"max_tokens": 9, "messages": [{"role": "user", "content": "hi"},
+                         {"role": "assistant", "content": "{"}], "output_config": {"format":
+                         {"type": "json_schema", "schema": {}}}})")
+                .param,
+            "messages");
+}
+
 }  // namespace
 }  // namespace slipstream

@@ -29,6 +29,8 @@ ApiResult<MarkedText> render(const ServedModel& model, ChatRequest& request) {
   Result<MarkedText> text =
       model.chat_template->render({.messages = std::move(request.messages),
                                    .tools = request.tools,
+                                   .add_generation_prompt = request.adds_generation_prompt,
+                                   .continues_last = request.continues_last,
                                    .variables = std::move(request.template_variables),
                                    .now = now,
                                    .n_argument_values_max = n_values_max(model)});
