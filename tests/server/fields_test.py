@@ -145,5 +145,23 @@ class Continuation(Fields):
                          "continue_final_message")
 
 
+class Figures(Fields):
+    def test_more_values_than_a_context_takes_are_those_of_a_field(self):
+        # Numbers in a field that no template reads; the largest one is named as the API has it.
+        many = {"role": "user", "content": "hi", "x": list(range(20000))}
+        system = [{"type": "text", "text": "hi", "x": list(range(20000))}]
+        for path, body, field in (
+                ("/v1/chat/completions", {"messages": [many]}, "messages"),
+                ("/v1/chat/completions", {"messages": QUESTION, "tools": [many]}, "tools"),
+                ("/v1/responses", {"input": [many]}, "input"),
+                ("/v1/messages", {"messages": QUESTION, "system": system, "max_tokens": 1}, "system")):
+            status, answer = self.server.post(path, body)
+            self.assertEqual(status, 400)
+            self.assertRegex(answer["error"]["message"],
+                             f"has 2\\d+ values, 2\\d+ of them in '{field}', more than the 17408 that a "
+                             "context of 4096 tokens takes")
+            self.assertEqual(answer["error"].get("param", field), field)
+
+
 if __name__ == "__main__":
     unittest.main()

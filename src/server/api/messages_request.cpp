@@ -143,7 +143,8 @@ ApiResult<MessagesRequest> read(Json& body, bool must_have_max_tokens) {
   request.chat.options = read_generation_options(fields);
   GenerationOptions& options = request.chat.options;
   if (options.n != 1) fields.refuse("n", "'n' must be 1 here");
-  if (must_have_max_tokens && !options.max_tokens) {
+  const bool has_limit = options.max_tokens || fields.any("max_tokens") != nullptr;  // or -1
+  if (must_have_max_tokens && !has_limit) {
     fields.refuse("max_tokens", "'max_tokens' is required");
   }
   // Clients ask for as much as their largest model can write.

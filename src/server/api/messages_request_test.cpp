@@ -168,5 +168,19 @@ TEST(MessagesRequest, ALastMessageOfTheAssistantIsContinued) {
             "messages");
 }
 
+TEST(MessagesRequest, MaxTokensMayBeWhatFits) {
+  const auto max_tokens = [](const std::string& text) {
+    return read(R"({"messages": [{"role": "user", "content": "hi"}], "max_tokens": )" + text + "}")
+        .chat.options.max_tokens;
+  };
+  EXPECT_EQ(max_tokens("7"), 7);
+  EXPECT_EQ(max_tokens("-1"), std::nullopt);
+  EXPECT_EQ(refusal(R"({"messages": [{"role": "user", "content": "hi"}]})").message,
+            "'max_tokens' is required");
+  EXPECT_EQ(
+      refusal(R"({"messages": [{"role": "user", "content": "hi"}], "max_tokens": 0})").message,
+      "'max_tokens' must be at least 1, or -1 for no limit");
+}
+
 }  // namespace
 }  // namespace slipstream
