@@ -21,7 +21,15 @@ struct Runner::Active {
   Holding holding = {};
   Usage usage = {};
   Event event = {};  // of this step
+  std::chrono::steady_clock::time_point started = {};
+  std::chrono::steady_clock::time_point answered = {};  // with its first token
 
+  void count_token() {
+    const auto now = std::chrono::steady_clock::now();
+    if (usage.n_generated++ == 0) answered = now;
+    usage.prompt_time = answered - started;
+    usage.generation_time = now - answered;
+  }
   // Whether a prompt token's output is needed: it gives the probability of the next prompt token.
   [[nodiscard]] bool judges(int position) const {
     return job.request.wants_prompt_logprobs && usage.n_generated == 0 &&
@@ -276,6 +284,7 @@ void Runner::release(Active& active) {
 
 // Starts running a sequence; it takes over the cached part of its tokens.
 void Runner::start(Active& active, int n_cached) {
+  if (active.usage.n_generated == 0) active.started = std::chrono::steady_clock::now();
   SLIP_CHECK(!free_ids_.empty(), "more sequences run than there are ids");
   active.holding.seq = free_ids_.back();
   free_ids_.pop_back();
@@ -431,7 +440,7 @@ void Runner::sample(const Work& work, int batch_idx) {
 
   const Token token = sampled->token;
   worker.tokens.push_back(token);
-  ++worker.usage.n_generated;
+  worker.count_token();
   ++stats_.n_generated_tokens;
   worker.event.tokens.push_back(std::move(*sampled));
   const SamplingParams& sampling = job.request.sampling;
@@ -446,6 +455,7 @@ void Runner::sample(const Work& work, int batch_idx) {
     return stop(work.id, {.reason = FinishReason::kStop, .matched_stop = delta.matched_stop});
   if (worker.usage.n_generated == job.request.n_tokens_max)
     return stop(work.id, {.reason = FinishReason::kLength});
+  worker.event.usage = worker.usage;
   job.listener(std::exchange(worker.event, {}));
 }
 
@@ -454,6 +464,7 @@ void Runner::end(Active& active, Ending ending) {
   // Text held back as a possible start of a stop string is text after all.
   if (ending.matched_stop.empty()) active.event.text += active.job.text.finish().text;
   ending.usage = active.usage;
+  active.event.usage = active.usage;
   active.event.ending = std::move(ending);
   active.job.listener(active.event);
   actives_.erase(id);

@@ -146,6 +146,36 @@ class Continuation(Fields):
 
 
 class Figures(Fields):
+    def test_timings_are_those_of_llama_server(self):
+        keys = {"cache_n", "prompt_n", "prompt_ms", "prompt_per_token_ms", "prompt_per_second",
+                "predicted_n", "predicted_ms", "predicted_per_token_ms", "predicted_per_second"}
+        answer = self.chat()
+        timings, usage = answer["timings"], answer["usage"]
+        self.assertEqual(set(timings), keys)
+        self.assertEqual(timings["cache_n"] + timings["prompt_n"], usage["prompt_tokens"])
+        self.assertEqual(timings["predicted_n"], usage["completion_tokens"])
+        self.assertGreater(timings["prompt_ms"], 0)
+        self.assertGreater(timings["predicted_ms"], 0)
+        body = {"messages": QUESTION, "temperature": 0, "max_tokens": 64}
+        events = self.server.events("/v1/chat/completions", {**body, "timings_per_token": True})
+        self.assertNotIn("timings", events[0])  # says only who speaks
+        counts = [event["timings"]["predicted_n"] for event in events[1:]]
+        self.assertEqual(counts, sorted(counts))
+        self.assertEqual((counts[0], counts[-1]), (1, usage["completion_tokens"]))
+        self.assertTrue(all("timings" not in event for event in self.server.events(
+            "/v1/chat/completions", body)))
+
+    def test_the_fingerprint_is_that_of_model_and_cache(self):
+        mine = self.chat()["system_fingerprint"]
+        self.assertRegex(mine, "^fp_[0-9a-f]{16}$")
+        def of(*arguments):
+            server = Serving("--ctx", "4096", *arguments)
+            answer = server.post("/v1/completions", {"prompt": "Once", "max_tokens": 1})[1]
+            self.assertEqual(server.stop(), 0)
+            return answer["system_fingerprint"]
+        self.assertEqual(of("--kv", "f16"), mine, "the same after a restart")
+        self.assertNotEqual(of("--kv", "turbo4"), mine)
+
     def test_more_values_than_a_context_takes_are_those_of_a_field(self):
         # Numbers in a field that no template reads; the largest one is named as the API has it.
         many = {"role": "user", "content": "hi", "x": list(range(20000))}

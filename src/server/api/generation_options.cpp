@@ -118,6 +118,7 @@ GenerationOptions read_generation_options(JsonFields& fields) {
     }
   }
   options.wants_progress = fields.boolean("return_progress").value_or(false);
+  options.wants_timings = fields.boolean("timings_per_token").value_or(false);
   options.sampling = read_sampling(fields);
   options.stops = fields.texts("stop");
   options.ignores_end = fields.boolean("ignore_eos").value_or(false);
