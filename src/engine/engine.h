@@ -53,6 +53,8 @@ class Engine {
   [[nodiscard]] const Vocabulary& vocabulary() const { return vocabulary_; }
   [[nodiscard]] llama_model* model() const { return model_.model(); }
   [[nodiscard]] int n_context() const { return model_.n_cells(); }
+  // How many requests run at a time.
+  [[nodiscard]] int n_parallel() const { return options_.runner.n_sequences_max; }
   [[nodiscard]] RunnerStats stats() const;
 
  private:

@@ -472,7 +472,16 @@ void Runner::end(Active& active, Ending ending) {
 
 RunnerStats Runner::stats() const {
   RunnerStats stats = stats_;
-  stats.n_running = state_.n_running();
+  for (const Sequence& sequence : state_.sequences) {
+    if (!sequence.is_running()) continue;
+    stats.running.push_back({.id = sequence.id,
+                             .n_prompt = sequence.n_prompt,
+                             .n_cached = actives_.at(sequence.id)->usage.n_cached,
+                             .n_prompt_computed = std::min(sequence.n_computed, sequence.n_prompt),
+                             .n_generated = sequence.n_generated,
+                             .n_tokens_max = sequence.n_tokens_max});
+  }
+  stats.n_running = static_cast<int>(stats.running.size());
   stats.n_waiting = static_cast<int>(actives_.size()) - stats.n_running;
   if (disk_) stats.disk = disk_->stats();
   stats.n_cells = state_.limits.n_cells;

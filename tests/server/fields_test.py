@@ -3,6 +3,7 @@
 Environment: SLIPSTREAM_BIN, the built program.
 """
 
+import json
 import unittest
 
 from serving import Serving
@@ -191,6 +192,65 @@ class Figures(Fields):
                              f"has 2\\d+ values, 2\\d+ of them in '{field}', more than the 17408 that a "
                              "context of 4096 tokens takes")
             self.assertEqual(answer["error"].get("param", field), field)
+
+
+class Props(Fields):
+    def test_the_server_says_what_it_is(self):
+        status, props, _ = self.server.ask("GET", "/props")
+        self.assertEqual(status, 200, props)
+        self.assertEqual(props["default_generation_settings"]["n_ctx"], 4096)
+        self.assertEqual(props["default_generation_settings"]["params"]["temperature"], 1)
+        self.assertEqual((props["model_alias"], props["model_path"]), ("needle", "needle-4m.gguf"))
+        self.assertIn("<|im_start|>", props["chat_template"])
+        self.assertEqual(props["eos_token"], "<|im_end|>")
+        self.assertEqual(props["modalities"], {"vision": False, "video": False, "audio": False})
+        self.assertRegex(props["build_info"], r"^slipstream \S+ \(llama.cpp .*, ggml .*\)$")
+        self.assertEqual(self.server.ask("GET", "/props?model=needle")[1], props)
+        self.assertEqual(self.server.ask("GET", "/props?model=other")[0], 404)
+        self.assertEqual(self.server.post("/props", {})[0], 405)
+
+    def test_slots_tell_sizes_and_no_texts(self):
+        n_slots = self.server.ask("GET", "/props")[1]["total_slots"]
+        idle = [{"id": i, "n_ctx": 4096, "speculative": False, "is_processing": False}
+                for i in range(n_slots)]
+        self.assertEqual(self.server.ask("GET", "/slots")[1], idle)
+        connection = self.server.connection()
+        connection.request("POST", "/v1/completions", json.dumps({
+            "prompt": "Once upon a secret", "max_tokens": 3000, "ignore_eos": True, "stream": True}))
+        response = connection.getresponse()
+        self.assertIn(b"data: ", response.readline())  # it has begun
+        self.server.wait_for_requests(1)  # figures are those of the last whole step
+        slots = self.server.ask("GET", "/slots")[1]
+        response.close()
+        connection.close()
+        self.assertEqual([slot["is_processing"] for slot in slots], [True] + [False] * (n_slots - 1))
+        n_prompt = len(self.tokens("Once upon a secret"))
+        self.assertIn(slots[0]["n_prompt_tokens"], (n_prompt, n_prompt + 1))
+        self.assertEqual(slots[0]["n_prompt_tokens_processed"], slots[0]["n_prompt_tokens"])
+        next_token = slots[0]["next_token"][0]
+        self.assertEqual(next_token["n_decoded"] + next_token["n_remain"], 3000)
+        self.assertNotIn("secret", json.dumps(slots))
+
+    def test_a_template_is_applied(self):
+        def prompt(**body):
+            status, answer = self.server.post("/apply-template", body)
+            self.assertEqual(status, 200, answer)
+            return answer["prompt"]
+        hi = [{"role": "user", "content": "hi"}]
+        open_turn = "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+        self.assertEqual(prompt(messages=hi), open_turn)
+        self.assertEqual(prompt(messages=hi, add_generation_prompt=False),
+                         open_turn.removesuffix("<|im_start|>assistant\n"))
+        ho = [*hi, {"role": "assistant", "content": "ho"}]
+        self.assertEqual(prompt(messages=ho, continue_final_message=True), open_turn + "ho")
+        self.assertEqual(self.server.post("/apply-template", {})[1]["error"]["param"], "messages")
+
+    def test_they_are_behind_the_key(self):
+        server = Serving("--api-key", "sk-one")
+        for method, path in (("GET", "/props"), ("GET", "/slots"), ("POST", "/apply-template")):
+            self.assertEqual(server.ask(method, path, "{}" if method == "POST" else None)[0], 401)
+        self.assertEqual(server.ask("GET", "/slots", headers={"Authorization": "Bearer sk-one"})[0], 200)
+        self.assertEqual(server.stop(), 0)
 
 
 if __name__ == "__main__":

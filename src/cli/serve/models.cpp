@@ -126,11 +126,13 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                             {"expert_cache", kv.experts.empty() ? "-" : kv.experts},
                             {"context", (*engine)->n_context()}});
   std::unique_ptr<ChatTemplate> chat_template = read_chat_template(**engine);
+  const std::string file_name = std::filesystem::path(named.path).filename().string();
   return std::make_unique<ServedModel>(
       ServedModel{.name = named.name,
                   .engine = std::move(*engine),
                   .chat_template = std::move(chat_template),
                   .embeddings = std::move(*embeddings),
+                  .file_name = file_name,
                   .system_fingerprint = system_fingerprint(named.path, kv),
                   .kv_scheme = kv.scheme,
                   .kv_bytes = kv.kv_bytes,

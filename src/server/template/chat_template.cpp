@@ -143,6 +143,7 @@ Result<ChatTemplate> ChatTemplate::create(std::string_view source, std::string b
     return fail(Code::kInvalidArgument,
                 format_text("the chat template cannot be read: {}", error.message));
   }
+  chat.source_ = source;
   chat.bos_ = std::move(bos);
   chat.eos_ = std::move(eos);
   chat.format_ = detect_chat_format(source);

@@ -67,6 +67,7 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
   [[nodiscard]] Result<MarkedText> render(ChatInput input) const;
+  [[nodiscard]] const std::string& source() const { return source_; }
   [[nodiscard]] const TemplateAbilities& abilities() const { return abilities_; }
   // The format in which the model will answer.
   [[nodiscard]] const ChatFormat& format() const { return format_; }
@@ -79,6 +80,7 @@ class ChatTemplate {
   void find_abilities();
 
   std::unique_ptr<const Syntax> syntax_;
+  std::string source_;
   std::string bos_;
   std::string eos_;
   ChatFormat format_;

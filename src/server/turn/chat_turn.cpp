@@ -83,6 +83,12 @@ ApiResult<void> check_chat(const ServedModel& model, const Json& body,
   return check_values(model, sizes);
 }
 
+ApiResult<std::string> prompt_text(const ServedModel& model, ChatRequest request) {
+  const ApiResult<MarkedText> prompt = render(model, request);
+  if (!prompt) return std::unexpected(prompt.error());
+  return prompt->text();
+}
+
 ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request) {
   const ApiResult<MarkedText> prompt = render(model, request);
   if (!prompt) return std::unexpected(prompt.error());

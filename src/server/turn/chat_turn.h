@@ -35,6 +35,9 @@ struct FieldSize {
 [[nodiscard]] ApiResult<void> check_values(const ServedModel& model,
                                            std::span<const FieldSize> fields);
 
+// The prompt of a conversation. REQUIRES: check_chat().
+[[nodiscard]] ApiResult<std::string> prompt_text(const ServedModel& model, ChatRequest request);
+
 // How many tokens the prompt of a conversation has. REQUIRES: check_chat().
 [[nodiscard]] ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request);
 
