@@ -1,17 +1,14 @@
 // slipstream: the command line. Parses flags, calls the command and returns its exit status: 0 for
 // success, 1 if the command failed, 2 if the command line was wrong.
-#include <ggml.h>
-#include <llama.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
 
-#include "base/format.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/server_load.h"
+#include "cli/build_info.h"
 #include "cli/calibrate/calibrate.h"
 #include "cli/chat/chat.h"
 #include "cli/doctor/doctor.h"
@@ -23,7 +20,6 @@
 #include "cli/model_flags.h"
 #include "cli/run/run.h"
 #include "cli/serve/serve.h"
-#include "cli/version.h"
 #include "contract/environment.h"
 
 namespace {
@@ -311,10 +307,7 @@ int run(int argc, char** argv) {
   app.footer(kFooter);
   app.get_formatter()->enable_footer_formatting(false);  // keeps the columns of the examples
   app.require_subcommand(0, 1);
-  app.set_version_flag("--version", [] {
-    return slipstream::format_text("slipstream {} (llama.cpp {}, ggml {})", slipstream::kVersion,
-                                   llama_version(), ggml_version());
-  });
+  app.set_version_flag("--version", slipstream::build_info);
 
   slipstream::doctor::Options doctor_options;
   CLI::App* doctor = app.add_subcommand(

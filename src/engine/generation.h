@@ -4,6 +4,7 @@
 // not throw. The last event of every request has an ending; no event follows it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -42,6 +43,9 @@ struct Usage {
   int n_recomputed = 0;
   int n_generated = 0;
   int n_reasoning = 0;  // of those generated
+  // From its first step to its first token, and from there to the last: without the wait before.
+  std::chrono::nanoseconds prompt_time{0};
+  std::chrono::nanoseconds generation_time{0};
 };
 
 // How much of a prompt is there.
@@ -64,6 +68,7 @@ struct Event {
   // From the prompt's second token on; only if requested.
   std::vector<TokenLogprobs> prompt_logprobs = {};
   std::optional<PromptProgress> progress = {};  // alone in its event; only if requested
+  Usage usage = {};                             // so far; not beside progress
   std::optional<Ending> ending = {};
 };
 using Listener = std::function<void(const Event&)>;

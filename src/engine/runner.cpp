@@ -22,7 +22,15 @@ struct Runner::Active {
   Usage usage = {};
   bool has_started = false;
   Event event = {};  // of this step
+  std::chrono::steady_clock::time_point started = {};
+  std::chrono::steady_clock::time_point answered = {};  // with its first token
 
+  void count_token() {
+    const auto now = std::chrono::steady_clock::now();
+    if (usage.n_generated++ == 0) answered = now;
+    usage.prompt_time = answered - started;
+    usage.generation_time = now - answered;
+  }
   // Whether a prompt token's output is needed: it gives the probability of the next prompt token.
   [[nodiscard]] bool judges(int position) const {
     return job.request.wants_prompt_logprobs && usage.n_generated == 0 &&
@@ -278,6 +286,7 @@ void Runner::release(Active& active) {
 
 // Starts running a sequence; it takes over the cached part of its tokens.
 void Runner::start(Active& active, int n_cached) {
+  if (active.usage.n_generated == 0) active.started = std::chrono::steady_clock::now();
   SLIP_CHECK(!free_ids_.empty(), "more sequences run than there are ids");
   active.holding.seq = free_ids_.back();
   free_ids_.pop_back();
@@ -444,19 +453,23 @@ void Runner::sample(const Work& work, int batch_idx) {
 
   const Token token = sampled->token;
   worker.tokens.push_back(token);
-  ++worker.usage.n_generated;
+  worker.count_token();
   worker.usage.n_reasoning = job.sampler.n_reasoning();
   ++stats_.n_generated_tokens;
   worker.event.tokens.push_back(std::move(*sampled));
-  if (vocabulary_.is_end(token) && !job.request.ignores_end)
+  const SamplingParams& sampling = job.request.sampling;
+  const bool may_stop = worker.usage.n_generated > sampling.n_tokens_min;
+  const bool is_stop = may_stop && std::ranges::contains(sampling.stop_tokens, token);
+  if (is_stop || (vocabulary_.is_end(token) && !job.request.ignores_end))
     return stop(work.id, {.reason = FinishReason::kStop});
   const TextStream::Delta delta =
-      job.text.push(vocabulary_.piece(token, job.request.shows_control_tokens));
+      job.text.push(vocabulary_.piece(token, job.request.shows_control_tokens), may_stop);
   worker.event.text += delta.text;
   if (delta.stopped)
     return stop(work.id, {.reason = FinishReason::kStop, .matched_stop = delta.matched_stop});
   if (worker.usage.n_generated == job.request.n_tokens_max)
     return stop(work.id, {.reason = FinishReason::kLength});
+  worker.event.usage = worker.usage;
   job.listener(std::exchange(worker.event, {}));
 }
 
@@ -465,6 +478,7 @@ void Runner::end(Active& active, Ending ending) {
   // Text held back as a possible start of a stop string is text after all.
   if (ending.matched_stop.empty()) active.event.text += active.job.text.finish().text;
   ending.usage = active.usage;
+  active.event.usage = active.usage;
   active.event.ending = std::move(ending);
   active.job.listener(active.event);
   actives_.erase(id);
@@ -472,7 +486,16 @@ void Runner::end(Active& active, Ending ending) {
 
 RunnerStats Runner::stats() const {
   RunnerStats stats = stats_;
-  stats.n_running = state_.n_running();
+  for (const Sequence& sequence : state_.sequences) {
+    if (!sequence.is_running()) continue;
+    stats.running.push_back({.id = sequence.id,
+                             .n_prompt = sequence.n_prompt,
+                             .n_cached = actives_.at(sequence.id)->usage.n_cached,
+                             .n_prompt_computed = std::min(sequence.n_computed, sequence.n_prompt),
+                             .n_generated = sequence.n_generated,
+                             .n_tokens_max = sequence.n_tokens_max});
+  }
+  stats.n_running = static_cast<int>(stats.running.size());
   stats.n_waiting = static_cast<int>(actives_.size()) - stats.n_running;
   if (disk_) stats.disk = disk_->stats();
   stats.n_cells = state_.limits.n_cells;

@@ -46,13 +46,24 @@ struct RunnerOptions {
   }
 };
 
+// How far one has come.
+struct RunningRequest {
+  RequestId id = 0;
+  int n_prompt = 0;
+  int n_cached = 0;           // of the prompt
+  int n_prompt_computed = 0;  // likewise, with the cached ones
+  int n_generated = 0;
+  int n_tokens_max = 0;  // to generate
+};
+
 struct RunnerStats {
   int n_running = 0;
   int n_waiting = 0;
   int n_cells = 0;
   int n_cells_used = 0;  // by running sequences or as cached prefixes
   int n_cells_evictable = 0;
-  int n_prefill_tokens_max = 0;  // prompt tokens per step while others generate
+  int n_prefill_tokens_max = 0;              // prompt tokens per step while others generate
+  std::vector<RunningRequest> running = {};  // in the order of arrival
   std::int64_t n_steps = 0;
   std::int64_t n_prompt_tokens = 0;      // computed
   std::int64_t n_cached_tokens = 0;      // taken over from the cache

@@ -98,6 +98,7 @@ class ApiServer::Impl {
                               .responses = *responses_,
                               .workers = workers_,
                               .metrics = metrics_,
+                              .build_info = options_.build_info,
                               .started = std::time(nullptr)});
     add_routes(table_, *parts_);
   }

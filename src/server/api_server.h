@@ -21,9 +21,10 @@ struct ApiServerOptions {
   std::string keys_file = {};         // more of them, with limits (keys_file.h); empty: none
   BrowserGuardOptions browsers = {};
   ResponseStoreOptions responses = {};
-  int n_restarts = 0;       // of the process, for /metrics
-  int n_workers = 2;        // threads that make of a body what the engine takes
-  int n_waiting_max = 256;  // requests that wait for them
+  std::string build_info = {};  // of the program, for /props
+  int n_restarts = 0;           // of the process, for /metrics
+  int n_workers = 2;            // threads that make of a body what the engine takes
+  int n_waiting_max = 256;      // requests that wait for them
 };
 
 class ApiServer {

@@ -19,6 +19,8 @@ struct ServedModel {
   std::unique_ptr<ChatTemplate> chat_template = {};  // none: it is no model for chats
   std::unique_ptr<EmbeddingWorker> embeddings = {};  // none: not asked for
   RequestMetrics* metrics = nullptr;                 // of the server; set by it
+  std::string file_name = {};
+  std::string system_fingerprint = {};  // of model, cache and program; empty: not known
   std::string kv_scheme = {};
   std::uint64_t kv_bytes = 0;      // 0: not known
   std::uint64_t kv_f16_bytes = 0;  // what f16 would take for as many tokens

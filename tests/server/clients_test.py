@@ -9,28 +9,15 @@ import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
 import unittest
 
 import npm_packages
-from serving import FIXTURES, NEEDLE_MODEL, Serving
+from serving import FIXTURES, LlamaServing, Serving
 
 CLIENTS = pathlib.Path(__file__).resolve().parent / "clients"
 INSTALLED = pathlib.Path(os.environ["SLIPSTREAM_BUILD"]) / "clients"
 KEY = "a-key-of-the-test"
 N_CONTEXT = "8192"
-
-
-class LlamaServing(Serving):
-    """Stock llama-server instead."""
-
-    def __init__(self, *arguments):
-        # One thread: more of them wait for each other where a machine is busy.
-        self.log_file = tempfile.NamedTemporaryFile("w+", suffix=".log")
-        self.process = subprocess.Popen(
-            ["llama-server", "-m", NEEDLE_MODEL, "--port", "0", "--threads", "1", "--offline",
-             "--alias", "needle", *arguments], stdout=subprocess.DEVNULL, stderr=self.log_file)
-        self.port = int(self.wait_for_line(r"listening on http://.*:(\d+)\n")[1])
 
 
 class Clients(unittest.TestCase):

@@ -47,7 +47,9 @@ class Completions(unittest.TestCase):
                                     {**GREEDY, "stream_options": {"include_usage": True}})
         self.assertEqual(events[-1]["choices"], [])
         self.assertEqual(events[-1]["usage"]["completion_tokens"], 12)
-        self.assertNotIn("usage", events[0])
+        self.assertTrue(all(event["usage"] is None for event in events[:-1]))
+        events = self.server.events("/v1/completions", GREEDY)
+        self.assertTrue(all("usage" not in event for event in events))
 
     def test_several_prompts_and_answers(self):
         _, tokens = self.server.post("/tokenize", {"prompt": PROMPT})

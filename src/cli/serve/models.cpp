@@ -13,6 +13,8 @@
 #include "cli/hub/find_model.h"
 #include "cli/serve/disk_folder.h"
 #include "cli/serve/hub_library.h"
+#include "cli/version.h"
+#include "engine/model/model_fingerprint.h"
 
 namespace slipstream::serve {
 namespace {
@@ -77,6 +79,14 @@ std::unique_ptr<ChatTemplate> read_chat_template(const Engine& engine) {
   return nullptr;
 }
 
+// The same as long as model, cache and program are: what else answers could depend on. None where
+// the file cannot be read: it is loaded already, and answers without one.
+std::string system_fingerprint(const std::string& path, const KvPlan& kv) {
+  const std::string program_and_kv = format_text("{} {}", kVersion, kv.scheme);
+  const Result<Fingerprint> fingerprint = fingerprint_of(path, program_and_kv, kv.key_profile);
+  return fingerprint ? "fp_" + to_hex(*fingerprint).substr(0, 16) : "";
+}
+
 Result<std::unique_ptr<EmbeddingWorker>> make_embeddings(const Options& options, Engine& engine) {
   if (options.n_embedding_tokens_max == 0) return nullptr;
   Result<std::unique_ptr<Embedder>> embedder =
@@ -116,13 +126,17 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                             {"expert_cache", kv.experts.empty() ? "-" : kv.experts},
                             {"context", (*engine)->n_context()}});
   std::unique_ptr<ChatTemplate> chat_template = read_chat_template(**engine);
-  return std::make_unique<ServedModel>(ServedModel{.name = named.name,
-                                                   .engine = std::move(*engine),
-                                                   .chat_template = std::move(chat_template),
-                                                   .embeddings = std::move(*embeddings),
-                                                   .kv_scheme = kv.scheme,
-                                                   .kv_bytes = kv.kv_bytes,
-                                                   .kv_f16_bytes = kv.kv_f16_bytes});
+  const std::string file_name = std::filesystem::path(named.path).filename().string();
+  return std::make_unique<ServedModel>(
+      ServedModel{.name = named.name,
+                  .engine = std::move(*engine),
+                  .chat_template = std::move(chat_template),
+                  .embeddings = std::move(*embeddings),
+                  .file_name = file_name,
+                  .system_fingerprint = system_fingerprint(named.path, kv),
+                  .kv_scheme = kv.scheme,
+                  .kv_bytes = kv.kv_bytes,
+                  .kv_f16_bytes = kv.kv_f16_bytes});
 }
 
 }  // namespace

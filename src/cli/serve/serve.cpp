@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/service_manager.h"
+#include "cli/build_info.h"
 #include "cli/serve/models.h"
 #include "cli/serve/supervisor.h"
 #include "engine/model/model.h"
@@ -120,6 +121,7 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
     server_options.responses.folder = options.responses_dir;
     server_options.responses.bytes_max = options.responses_bytes;
   }
+  server_options.build_info = build_info();
   server_options.n_restarts = n_restarts_by_supervisor().value_or(0);
   server_options.http.listener = listener.release();
   send_notices_on_crash();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <new>
 #include <random>
@@ -63,6 +64,11 @@ Result<Sampler> Sampler::create(const Vocabulary& vocabulary, const SamplingPara
   for (std::int32_t i = 0; i < n_suppressed; ++i) {
     if (vocabulary.contains(suppressed[i])) sampler.biases_.push_back({suppressed[i], kBanned});
   }
+  sampler.n_left_min_ = params.n_tokens_min;
+  if (params.n_tokens_min > 0) {
+    std::ranges::copy(vocabulary.pieces().ends(), std::back_inserter(sampler.ends_));
+    std::ranges::copy(params.stop_tokens, std::back_inserter(sampler.ends_));
+  }
   if (const Result<void> grammar = sampler.add_grammar(params.grammar); !grammar) {
     return std::unexpected(grammar.error());
   }
@@ -84,6 +90,8 @@ Result<Sampler> Sampler::create(const Vocabulary& vocabulary, const SamplingPara
 Sampler Sampler::clone(const SamplingParams& params) const {
   Sampler copy(*vocabulary_);
   copy.biases_ = biases_;
+  copy.ends_ = ends_;
+  copy.n_left_min_ = n_left_min_;
   if (history_) copy.history_.reset(llama_sampler_clone(history_.get()));
   copy.grammar_ = grammar_;
   copy.reasoning_ = reasoning_;
@@ -192,6 +200,7 @@ Result<Sampled> Sampler::sample(std::span<const float> logits) {
   if (!token) return std::unexpected(token.error());
   remember(*token);
   if (reasoning_) reasoning_->accept(vocabulary_->piece(*token, true));
+  if (n_left_min_ > 0) --n_left_min_;
 
   Sampled sampled{.token = *token};
   if (n_top_logprobs_ >= 0) {
@@ -232,6 +241,7 @@ Result<Token> Sampler::choose_adjusted(std::span<const float> logits) {
     logits_[index(*reasoning_->banned())] = kBanned;
   }
   adjust_by_history();
+  forbid_ends();
   const Result<Token> token = choose();
   if (!token || !grammar_) return token;
   const Result<bool> accepted = grammar_->accept(*token, vocabulary_->pieces());
@@ -252,6 +262,15 @@ void Sampler::adjust_by_history() {
     logits_[index(array.data[i].id)] = array.data[i].logit;
 }
 
+void Sampler::forbid_ends() {
+  forbidden_.clear();
+  if (n_left_min_ == 0) return;
+  for (const Token end : ends_) {
+    float& logit = logits_[index(end)];
+    if (logit != kBanned) forbidden_.push_back({end, std::exchange(logit, kBanned)});
+  }
+}
+
 // Called after the grammar refused a token: bans all tokens that it refuses and chooses again.
 // Trying one token first makes grammars cheap: most answers follow their grammar by themselves.
 Result<Token> Sampler::choose_allowed(GrammarMatcher& grammar) {
@@ -262,7 +281,13 @@ Result<Token> Sampler::choose_allowed(GrammarMatcher& grammar) {
   for (std::size_t i = 0; i < logits_.size(); ++i) {
     if (!allowed_[i]) logits_[i] = kBanned;
   }
-  const Result<Token> token = choose();
+  Result<Token> token = choose();
+  if (!token && !forbidden_.empty()) {  // what must be longer is complete: the grammar wins
+    for (const auto& [end, logit] : forbidden_) {
+      if (allowed_[index(end)]) logits_[index(end)] = logit;
+    }
+    token = choose();
+  }
   if (!token) {
     return fail(Code::kInvalidArgument,
                 "the grammar leaves no token that the answer could go on by");

@@ -3,7 +3,7 @@
 //
 //   bias -> penalties -> DRY -> top_k -> typical_p -> top_p -> min_p -> temperature -> dice
 //
-// as in llama.cpp. At temperature 0 (greedy) the steps after DRY are left out: the highest logit
+// as in llama.cpp. Tokens that would end the answer too early are banned before top_k. At temperature 0 (greedy) the steps after DRY are left out: the highest logit
 // wins; among equal ones, the lowest id. The same seed and logits give the same tokens.
 //
 // Threads: thread-compatible; create() may run on another thread than sample().
@@ -79,14 +79,17 @@ class Sampler {
   [[nodiscard]] Result<std::optional<Token>> take_forced();
   [[nodiscard]] Result<Token> choose_next(std::span<const float> logits, float max);
   void adjust_by_history();
+  void forbid_ends();
   [[nodiscard]] Result<Token> choose_adjusted(std::span<const float> logits);
   [[nodiscard]] Result<Token> choose();
   [[nodiscard]] Result<Token> choose_allowed(GrammarMatcher& grammar);
 
   const Vocabulary* vocabulary_;
   std::vector<LogitBias> biases_;
-  SamplerPtr history_;  // penalties and DRY; null if both are off
-  SamplerPtr dice_;     // everything after them; null: greedy
+  std::vector<Token> ends_;  // that are not chosen yet where the answer must be longer
+  int n_left_min_ = 0;       // tokens to choose before one of them
+  SamplerPtr history_;       // penalties and DRY; null if both are off
+  SamplerPtr dice_;          // everything after them; null: greedy
   std::optional<GrammarMatcher> grammar_;
   std::optional<ReasoningWatch> reasoning_;
   bool prunes_ = false;  // see choose()
@@ -101,6 +104,7 @@ class Sampler {
   std::vector<float> logits_;
   std::vector<llama_token_data> candidates_;
   std::vector<bool> allowed_;
+  std::vector<LogitBias> forbidden_;  // ends_ with their logits, while they are banned
 };
 
 }  // namespace slipstream

@@ -258,6 +258,37 @@ TEST(Sampler, AGrammarForcesTheAnswer) {
   EXPECT_EQ(answers, (std::set<std::string>{"no", "yes"}));
 }
 
+TEST(Sampler, NothingEndsAnAnswerThatIsTooShort) {
+  const Token end = needle_vocabulary().eos().value_or(-1);
+  ASSERT_TRUE(needle_vocabulary().is_end(end));
+  for (const float temperature : {0.F, 1.F}) {
+    Sampler sampler =
+        sampler_of({.temperature = temperature, .stop_tokens = {7}, .n_tokens_min = 3, .seed = 1});
+    const std::vector<float> logits = logits_of({{end, 900}, {7, 800}, {8, 0}});
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(sampler.sample(logits)->token, 8) << i;
+    EXPECT_EQ(sampler.sample(logits)->token, end);
+  }
+}
+
+TEST(Sampler, AGrammarThatIsCompleteEndsAnAnswerThatIsTooShort) {
+  for (const float temperature : {0.F, 1.F}) {
+    SamplingParams params{.temperature = temperature,
+                          .stop_tokens = {token_of("e")},
+                          .n_tokens_min = 30,
+                          .seed = 1,
+                          .grammar = R"(root ::= "yes")"};
+    Sampler complete = sampler_of(params);
+    EXPECT_EQ(answer_of(complete, 1), "yes");
+    params.grammar = "root ::= [a-z]*";
+    Sampler open = sampler_of(params);
+    for (std::uint32_t i = 0; i < 30; ++i) {
+      const Token token = open.sample(random_logits(i))->token;
+      EXPECT_FALSE(needle_vocabulary().is_end(token)) << i;
+      EXPECT_NE(token, token_of("e"));
+    }
+  }
+}
+
 TEST(Sampler, AGrammarThatLeavesNoTokenIsAnError) {
   Sampler sampler =
       sampler_of({.logit_bias = {{token_of("a"), -kInfinity}}, .grammar = "root ::= \"a\""});
@@ -360,6 +391,7 @@ TEST(Sampler, ACopyChoosesAsOneThatWasBuilt) {
   params.dry.multiplier = 0.8F;
   params.grammar = "root ::= [a-z ]*";
   params.logit_bias = {{.token = 3, .bias = 5}};
+  params.n_tokens_min = 10;
   const auto prototype = Sampler::create(needle_vocabulary(), params);
   ASSERT_TRUE(prototype.has_value()) << prototype.error().message;
   std::mt19937 random(1);

@@ -13,6 +13,7 @@ struct SamplingLimits {
   std::size_t penalty_window_max = std::size_t{1} << 20;
   std::size_t dry_breakers_max = 16;
   std::size_t logit_biases_max = std::size_t{1} << 16;
+  std::size_t stop_tokens_max = 64;  // each is compared with every token of the answer
   int top_logprobs_max = 100;
 };
 

@@ -73,6 +73,21 @@ Result<void> check_biases(const std::vector<LogitBias>& biases, int n_vocab) {
   return {};
 }
 
+Result<void> check_stop_tokens(const std::vector<Token>& tokens, int n_vocab) {
+  if (tokens.size() > kSamplingLimits.stop_tokens_max) {
+    return fail(Code::kInvalidArgument,
+                format_text("stop_token_ids are {}, more than the {} allowed", tokens.size(),
+                            kSamplingLimits.stop_tokens_max));
+  }
+  for (const Token token : tokens) {
+    if (token >= 0 && token < n_vocab) continue;
+    return fail(Code::kInvalidArgument,
+                format_text("stop_token_ids names token {}, but the vocabulary has 0 to {}", token,
+                            n_vocab - 1));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check(const SamplingParams& params, int n_vocab) {
@@ -92,6 +107,8 @@ Result<void> check(const SamplingParams& params, int n_vocab) {
         in_range("dry_allowed_length", dry.allowed_length, 0, window_max),
         in_range("dry_penalty_last_n", dry.last_n, 0, window_max),
         check_breakers(dry.sequence_breakers), check_biases(params.logit_bias, n_vocab),
+        check_stop_tokens(params.stop_tokens, n_vocab),
+        in_range("min_tokens", params.n_tokens_min, 0, std::numeric_limits<int>::max()),
         in_range("top_logprobs", params.n_top_logprobs, -1, kSamplingLimits.top_logprobs_max)}) {
     if (!result) return result;
   }

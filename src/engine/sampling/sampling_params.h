@@ -58,6 +58,10 @@ struct SamplingParams {
   DryParams dry = {};
 
   std::vector<LogitBias> logit_bias = {};
+  // The answer ends before one of these, as before the model's own end-of-text tokens. None of both
+  // is chosen as one of the first n_tokens_min, unless the grammar leaves nothing else.
+  std::vector<Token> stop_tokens = {};
+  int n_tokens_min = 0;
   std::optional<std::uint32_t> seed = {};  // none: a random one each time
   std::string grammar = {};                // GBNF (grammar.h), from its rule "root"; empty: none
   ReasoningParams reasoning = {};

@@ -100,5 +100,17 @@ TEST(SamplingParams, ChecksBiases) {
       "logit_bias has 65537 entries, more than the 65536 allowed");
 }
 
+TEST(SamplingParams, ChecksWhatEndsAnAnswer) {
+  EXPECT_EQ(error_of([](auto& p) { p.stop_tokens = {0, kVocab - 1}; }), "none");
+  EXPECT_EQ(error_of([](auto& p) { p.stop_tokens = {3, kVocab}; }),
+            "stop_token_ids names token 100, but the vocabulary has 0 to 99");
+  EXPECT_EQ(error_of([](auto& p) { p.stop_tokens = {-1}; }),
+            "stop_token_ids names token -1, but the vocabulary has 0 to 99");
+  EXPECT_EQ(error_of([](auto& p) { p.stop_tokens.assign(65, 1); }),
+            "stop_token_ids are 65, more than the 64 allowed");
+  EXPECT_EQ(error_of([](auto& p) { p.n_tokens_min = -1; }),
+            "min_tokens must be between 0 and 2147483647, not -1");
+}
+
 }  // namespace
 }  // namespace slipstream

@@ -48,11 +48,12 @@ void TextStream::Stop::push(char byte) {
   if (text[n_matched] == byte) ++n_matched;
 }
 
-TextStream::Delta TextStream::push(std::string_view piece) {
+TextStream::Delta TextStream::push(std::string_view piece, bool may_stop) {
   if (stopped_) return {.stopped = true, .matched_stop = matched_stop_};
   for (const char byte : piece) {
     held_ += byte;
     for (Stop& stop : stops_) stop.push(byte);
+    if (!may_stop) forgo_complete();
     if (const Stop* complete = longest_complete()) {
       stopped_ = true;
       matched_stop_ = complete->text;
@@ -84,12 +85,18 @@ std::string TextStream::emit(std::size_t n_bytes, bool last) {
 const TextStream::Stop* TextStream::longest_complete() const {
   const Stop* longest = nullptr;
   for (const Stop& stop : stops_) {
-    const bool complete = stop.n_matched == stop.text.size();
-    if (complete && (longest == nullptr || stop.text.size() > longest->text.size())) {
+    if (stop.is_complete() && (longest == nullptr || stop.text.size() > longest->text.size())) {
       longest = &stop;
     }
   }
   return longest;
+}
+
+// The end of one may be the beginning of the next.
+void TextStream::forgo_complete() {
+  for (Stop& stop : stops_) {
+    if (stop.is_complete()) stop.n_matched = stop.borders.back();
+  }
 }
 
 std::size_t TextStream::n_bytes_in_stops() const {

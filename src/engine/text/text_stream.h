@@ -31,8 +31,9 @@ class TextStream {
 
   [[nodiscard]] static Result<TextStream> create(std::vector<std::string> stops);
 
-  // Adds the bytes of a token. Nothing is emitted after a stop.
-  [[nodiscard]] Delta push(std::string_view piece);
+  // Adds the bytes of a token. Nothing is emitted after a stop. A stop string that ends in a token
+  // that may not stop is text.
+  [[nodiscard]] Delta push(std::string_view piece, bool may_stop = true);
   // No token follows: emits what was held back.
   [[nodiscard]] Delta finish();
 
@@ -42,6 +43,7 @@ class TextStream {
   struct Stop {
     explicit Stop(std::string stop_text);
     void push(char byte);
+    [[nodiscard]] bool is_complete() const { return n_matched == text.size(); }
 
     std::string text;
     std::vector<std::uint16_t> borders;  // [i]: longest proper prefix and suffix of text[0..i]
@@ -52,6 +54,7 @@ class TextStream {
   // Emits held_[0, n_bytes); `last`: the text ends there.
   [[nodiscard]] std::string emit(std::size_t n_bytes, bool last);
   [[nodiscard]] const Stop* longest_complete() const;
+  void forgo_complete();
   [[nodiscard]] std::size_t n_bytes_in_stops() const;
 
   std::vector<Stop> stops_;

@@ -63,6 +63,16 @@ TEST(TextStream, TheStopThatIsCompleteFirstWins) {
   EXPECT_EQ(together.push("xabc").matched_stop, "abc");
 }
 
+TEST(TextStream, AStopThatEndsTooEarlyIsText) {
+  TextStream stream = with_stops({"abab"});
+  EXPECT_EQ(stream.push("xabab", false).text, "xab") << "the next may have begun";
+  EXPECT_EQ(stream.push("c", false).text, "abc");
+  EXPECT_EQ(stream.push("ab", false).text, "");
+  const TextStream::Delta delta = stream.push("ab");
+  EXPECT_EQ(delta.text, "");
+  EXPECT_EQ(delta.matched_stop, "abab") << "one that only begins early counts";
+}
+
 TEST(TextStream, RefusesEmptyManyAndLongStops) {
   EXPECT_EQ(TextStream::create({"a", ""}).error().message, "a stop string is empty");
   EXPECT_EQ(TextStream::create(std::vector<std::string>(17, "a")).error().message,

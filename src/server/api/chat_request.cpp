@@ -109,6 +109,19 @@ std::optional<Json> read_response_format(JsonFields& fields, Json& body) {
   return std::nullopt;
 }
 
+// Under vLLM's names.
+void read_continuation(JsonFields& fields, ChatRequest& request) {
+  constexpr std::string_view kName = "continue_final_message";
+  const std::optional<bool> adds = fields.boolean("add_generation_prompt");
+  request.adds_generation_prompt = adds.value_or(true);
+  request.continues_last = fields.boolean(kName).value_or(false);
+  if (!request.continues_last) return;
+  if (adds.value_or(false)) {
+    fields.refuse(kName, "'continue_final_message' and 'add_generation_prompt' exclude each other");
+  }
+  check_continuation(fields, kName, request);
+}
+
 }  // namespace
 
 void check_tool_choice(JsonFields& fields, const ToolChoice& choice, const Json& tools) {
@@ -135,6 +148,22 @@ void check_demands(JsonFields& fields, const ChatRequest& request) {
   }
 }
 
+void check_continuation(JsonFields& fields, std::string_view name, const ChatRequest& request) {
+  const Json& last = request.messages.back();
+  const Json* calls = member(last, "tool_calls");
+  if (*member(last, "role") != "assistant") {
+    fields.refuse(name, format_text("'{}' needs a last message of the assistant", name));
+  } else if (calls != nullptr && !calls->empty()) {
+    fields.refuse(name, format_text("'{}': a message that calls tools is complete", name));
+  }
+  // What was said already would have to be part of it.
+  if (request.response_schema || request.tool_choice.kind != ToolChoice::Kind::kAuto) {
+    fields.refuse(name, format_text("an answer that goes on from a message ('{}') cannot be made "
+                                    "to fit a schema or to call a tool",
+                                    name));
+  }
+}
+
 ApiResult<ChatRequest> read_chat_request(Json& body) {
   JsonFields fields(body);
   ChatRequest request{.options = read_generation_options(fields), .messages = {}};
@@ -148,6 +177,7 @@ ApiResult<ChatRequest> read_chat_request(Json& body) {
   request.reasoning = read_reasoning(fields);
   request.response_schema = read_response_format(fields, body);
   check_demands(fields, request);
+  read_continuation(fields, request);
   if (const Json* variables = fields.object("chat_template_kwargs")) {
     if (variables->size() > kVariablesMax) {
       fields.refuse(

@@ -29,12 +29,16 @@ struct ChatRequest {
   Json template_variables = {};  // "chat_template_kwargs"
   // Of "response_format": what the answer must be, unless it calls tools.
   std::optional<Json> response_schema = {};
+  bool adds_generation_prompt = true;
+  bool continues_last = false;  // the answer is what follows the last message
 };
 
 // What other readers of conversations check, too: that tools which a call is demanded of are there,
-// and that not two things are demanded at once.
+// that not two things are demanded at once.
 void check_tool_choice(JsonFields& fields, const ToolChoice& choice, const Json& tools);
 void check_demands(JsonFields& fields, const ChatRequest& request);
+// And that a message which is to be continued can be; `name`: of the field that wants it.
+void check_continuation(JsonFields& fields, std::string_view name, const ChatRequest& request);
 
 // Takes what may be long out of the body: a second one of it would be many times its text.
 [[nodiscard]] ApiResult<ChatRequest> read_chat_request(Json& body);

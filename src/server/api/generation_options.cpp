@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "base/format.h"
+#include "engine/sampling/sampling_limits.h"
+#include "server/api/prompts.h"
 
 namespace slipstream {
 namespace {
@@ -43,6 +45,18 @@ std::vector<LogitBias> read_logit_bias(JsonFields& fields) {
   return biases;
 }
 
+std::vector<Token> read_stop_tokens(JsonFields& fields) {
+  constexpr std::string_view kName = "stop_token_ids";
+  const Json* ids = fields.array(kName);
+  if (ids == nullptr) return {};
+  const std::size_t n_max = kSamplingLimits.stop_tokens_max;
+  if (ids->size() > n_max || !std::ranges::all_of(*ids, is_token)) {
+    fields.refuse(kName, format_text("'{}' must be an array of up to {} token ids", kName, n_max));
+    return {};
+  }
+  return ids->get<std::vector<Token>>();
+}
+
 DryParams read_dry(JsonFields& fields) {
   DryParams dry;
   read_into(dry.multiplier, fields.number("dry_multiplier", 0, 100));
@@ -70,6 +84,8 @@ SamplingParams read_sampling(JsonFields& fields) {
   read_into(params.presence_penalty, fields.number("presence_penalty", -2, 2));
   params.dry = read_dry(fields);
   params.logit_bias = read_logit_bias(fields);
+  params.stop_tokens = read_stop_tokens(fields);
+  read_into(params.n_tokens_min, fields.integer("min_tokens", 0, kTokensMax));
   constexpr std::int64_t kSeedMax = std::int64_t{1} << 53;  // what JSON numbers hold exactly
   if (const auto seed = fields.integer("seed", -kSeedMax, kSeedMax)) {
     const auto bits = static_cast<std::uint64_t>(*seed);
@@ -102,6 +118,7 @@ GenerationOptions read_generation_options(JsonFields& fields) {
     }
   }
   options.wants_progress = fields.boolean("return_progress").value_or(false);
+  options.wants_timings = fields.boolean("timings_per_token").value_or(false);
   options.sampling = read_sampling(fields);
   options.stops = fields.texts("stop");
   options.ignores_end = fields.boolean("ignore_eos").value_or(false);

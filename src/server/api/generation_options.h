@@ -24,6 +24,7 @@ struct GenerationOptions {
   bool streams = false;
   bool wants_usage_in_stream = false;
   bool wants_progress = false;  // "return_progress": events while the prompt is computed
+  bool wants_timings = false;   // "timings_per_token": in each chunk
   SamplingParams sampling;
   std::vector<std::string> stops;
   bool ignores_end = false;

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "server/api/message_blocks.h"
+#include "server/ascii.h"
 
 namespace slipstream {
 namespace {
@@ -131,6 +132,19 @@ std::optional<Json> read_output_format(JsonFields& fields, Json& body) {
   return std::optional<Json>(std::in_place, std::move(body["output_config"]["format"]["schema"]));
 }
 
+bool has_words(const Json& text) {
+  return text.is_string() && !trim(text.get_ref<const std::string&>()).empty();
+}
+
+// A last message of the assistant is the beginning of the answer. One that only calls tools or
+// thinks is complete.
+bool begins_answer(const Json& message) {
+  if (message["role"] != "assistant" || message.contains("tool_calls")) return false;
+  const Json& content = message["content"];
+  if (!content.is_array()) return has_words(content);
+  return std::ranges::any_of(content, [](const Json& part) { return has_words(part["text"]); });
+}
+
 ApiResult<MessagesRequest> read(Json& body, bool must_have_max_tokens) {
   JsonFields fields(body);
   MessagesRequest request;
@@ -138,7 +152,8 @@ ApiResult<MessagesRequest> read(Json& body, bool must_have_max_tokens) {
   request.chat.options = read_generation_options(fields);
   GenerationOptions& options = request.chat.options;
   if (options.n != 1) fields.refuse("n", "'n' must be 1 here");
-  if (must_have_max_tokens && !options.max_tokens) {
+  const bool has_limit = options.max_tokens || fields.any("max_tokens") != nullptr;  // or -1
+  if (must_have_max_tokens && !has_limit) {
     fields.refuse("max_tokens", "'max_tokens' is required");
   }
   // Clients ask for as much as their largest model can write.
@@ -156,6 +171,8 @@ ApiResult<MessagesRequest> read(Json& body, bool must_have_max_tokens) {
   request.chat.reasoning = read_thinking(fields);
   request.chat.response_schema = read_output_format(fields, body);
   check_demands(fields, request.chat);
+  request.chat.continues_last = begins_answer(request.chat.messages.back());
+  if (request.chat.continues_last) check_continuation(fields, "messages", request.chat);
   if (fields.error()) return std::unexpected(*fields.error());
   return request;
 }

@@ -153,5 +153,40 @@ TEST(MessagesError, HasAnthropicsShapeAndStatus) {
             R"("message":"prompt is too long: 5000 tokens > 4096 maximum"}})");
 }
 
+TEST(MessagesRequest, ALastMessageOfTheAssistantIsContinued) {
+  const auto continues = [](const std::string& last) {
+    return read(R"({"max_tokens": 9, "messages": [{"role": "user", "content": "hi"},)" + last +
+                "]}")
+        .chat.continues_last;
+  };
+  EXPECT_TRUE(continues(R"({"role": "assistant", "content": "ho"})"));
+  EXPECT_TRUE(continues(R"({"role": "assistant", "content": [{"type": "text", "text": "ho"}]})"));
+  EXPECT_FALSE(continues(R"({"role": "assistant", "content": ""})"));
+  EXPECT_FALSE(continues(R"({"role": "assistant", "content": [
+      {"type": "text", "text": "ho"}, {"type": "tool_use", "id": "a", "name": "f", "input": {}}]})"));
+  EXPECT_FALSE(
+      continues(R"({"role": "assistant", "content": [{"type": "thinking", "thinking": "a"}]})"));
+  EXPECT_FALSE(continues(R"({"role": "user", "content": "ho"})"));
+  EXPECT_EQ(refusal(R"({"max_tokens": 9, "messages": [{"role": "user", "content": "hi"},
+                         {"role": "assistant", "content": "{"}], "output_config": {"format":
+                         {"type": "json_schema", "schema": {}}}})")
+                .param,
+            "messages");
+}
+
+TEST(MessagesRequest, MaxTokensMayBeWhatFits) {
+  const auto max_tokens = [](const std::string& text) {
+    return read(R"({"messages": [{"role": "user", "content": "hi"}], "max_tokens": )" + text + "}")
+        .chat.options.max_tokens;
+  };
+  EXPECT_EQ(max_tokens("7"), 7);
+  EXPECT_EQ(max_tokens("-1"), std::nullopt);
+  EXPECT_EQ(refusal(R"({"messages": [{"role": "user", "content": "hi"}]})").message,
+            "'max_tokens' is required");
+  EXPECT_EQ(
+      refusal(R"({"messages": [{"role": "user", "content": "hi"}], "max_tokens": 0})").message,
+      "'max_tokens' must be at least 1, or -1 for no limit");
+}
+
 }  // namespace
 }  // namespace slipstream

@@ -7,16 +7,16 @@
 namespace slipstream {
 namespace {
 
-bool is_token(const Json& value) {
-  return value.is_number_integer() && value.get<std::int64_t>() >= 0 &&
-         value.get<std::int64_t>() <= INT32_MAX;
-}
-
 bool is_tokens(const Json& value) {
   return value.is_array() && !value.empty() && std::ranges::all_of(value, is_token);
 }
 
 }  // namespace
+
+bool is_token(const Json& value) {
+  return value.is_number_integer() && value.get<std::int64_t>() >= 0 &&
+         value.get<std::int64_t>() <= INT32_MAX;
+}
 
 std::vector<Prompt> read_prompts(JsonFields& fields, std::string_view name, std::size_t n_max) {
   const Json* prompt = fields.any(name);

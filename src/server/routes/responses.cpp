@@ -63,9 +63,10 @@ Prepared prepare_response(const RouteParts& parts, ServedModel& model, HttpExcha
   StoredPast past(parts.responses, client.salt);
   ApiResult<ResponsesRequest> request = read_responses_request(body, past);
   if (!request) return std::unexpected(request.error());
-  const std::size_t n = n_values(request->chat.messages) + n_values(request->chat.tools);
-  if (const auto checked = check_values(model, n); !checked) {
-    return std::unexpected(in_words_of_responses(checked.error(), {}));
+  const FieldSize sizes[] = {{"input", n_values(request->chat.messages)},
+                             {"tools", n_values(request->chat.tools)}};
+  if (const auto checked = check_values(model, sizes); !checked) {
+    return std::unexpected(checked.error());
   }
   if (const auto checked = check_kept(model, *request); !checked) {
     return std::unexpected(checked.error());

@@ -9,6 +9,7 @@ void add_routes(RouteTable& table, const RouteParts& parts) {
   add_library_routes(table, parts);
   add_messages_routes(table, parts);
   add_model_routes(table, parts);
+  add_props_routes(table, parts);
   add_response_routes(table, parts);
   add_status_routes(table, parts);
   add_token_routes(table, parts);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ctime>
+#include <string>
 
 #include "server/metrics.h"
 #include "server/model_pool.h"
@@ -22,6 +23,7 @@ struct RouteParts {
   ResponseStore& responses;
   WorkerPool& workers;
   const Metrics& metrics;
+  std::string build_info;
   std::time_t started;  // when the server did
 };
 
@@ -34,6 +36,7 @@ void add_embedding_routes(RouteTable& table, const RouteParts& parts);
 void add_library_routes(RouteTable& table, const RouteParts& parts);
 void add_messages_routes(RouteTable& table, const RouteParts& parts);
 void add_model_routes(RouteTable& table, const RouteParts& parts);
+void add_props_routes(RouteTable& table, const RouteParts& parts);
 void add_response_routes(RouteTable& table, const RouteParts& parts);
 void add_status_routes(RouteTable& table, const RouteParts& parts);
 void add_token_routes(RouteTable& table, const RouteParts& parts);

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "server/json.h"
+#include "server/template/continuation.h"
 #include "server/template/conversation.h"
 #include "server/template/jinja/interpreter.h"
 #include "server/template/template_limits.h"
@@ -142,6 +143,7 @@ Result<ChatTemplate> ChatTemplate::create(std::string_view source, std::string b
     return fail(Code::kInvalidArgument,
                 format_text("the chat template cannot be read: {}", error.message));
   }
+  chat.source_ = source;
   chat.bos_ = std::move(bos);
   chat.eos_ = std::move(eos);
   chat.format_ = detect_chat_format(source);
@@ -188,7 +190,13 @@ Result<MarkedText> ChatTemplate::render(ChatInput input) const {
   Result<ChatInput> said = say_for(std::move(input), abilities_, format_);
   if (!said) return std::unexpected(said.error());
   jinja::Budget budget;
-  return render_plainly(std::move(*said), budget);
+  if (!said->continues_last) return render_plainly(std::move(*said), budget);
+  const Result<std::string> last = text_to_continue(said->messages);
+  if (!last) return std::unexpected(last.error());
+  said->add_generation_prompt = false;
+  const Result<MarkedText> whole = render_plainly(std::move(*said), budget);
+  if (!whole) return whole;
+  return cut_behind(*whole, *last);
 }
 
 // Renders small conversations with words that no template contains, and searches the

@@ -34,6 +34,7 @@ struct ChatInput {
   nlohmann::ordered_json messages;        // as in OpenAI's API, with "reasoning_content"
   nlohmann::ordered_json tools = {};      // also as in OpenAI's API; null or empty for none
   bool add_generation_prompt = true;      // the prompt ends where the assistant speaks
+  bool continues_last = false;            // it ends in the last message, the assistant's, instead
   nlohmann::ordered_json variables = {};  // for the template: {"enable_thinking": false}
   std::chrono::sys_seconds now = {};      // for templates that write the date, in UTC
   // Indices of the messages that hold an answer exactly as the model wrote it. say_for() sets them.
@@ -70,6 +71,7 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
   [[nodiscard]] Result<MarkedText> render(ChatInput input) const;
+  [[nodiscard]] const std::string& source() const { return source_; }
   [[nodiscard]] const TemplateAbilities& abilities() const { return abilities_; }
   // The format in which the model will answer.
   [[nodiscard]] const ChatFormat& format() const { return format_; }
@@ -83,6 +85,7 @@ class ChatTemplate {
   void find_reasoning_abilities();
 
   std::unique_ptr<const Syntax> syntax_;
+  std::string source_;
   std::string bos_;
   std::string eos_;
   ChatFormat format_;

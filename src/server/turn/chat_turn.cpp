@@ -1,5 +1,6 @@
 #include "server/turn/chat_turn.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -32,6 +33,8 @@ ApiResult<MarkedText> render(const ServedModel& model, ChatRequest& request) {
   Result<MarkedText> text =
       model.chat_template->render({.messages = std::move(request.messages),
                                    .tools = request.tools,
+                                   .add_generation_prompt = request.adds_generation_prompt,
+                                   .continues_last = request.continues_last,
                                    .variables = std::move(request.template_variables),
                                    .now = now,
                                    .n_argument_values_max = n_values_max(model)});
@@ -53,13 +56,17 @@ ApiResult<std::vector<Token>> tokens_of(const ServedModel& model, const MarkedTe
 
 }  // namespace
 
-ApiResult<void> check_values(const ServedModel& model, std::size_t n) {
+ApiResult<void> check_values(const ServedModel& model, std::span<const FieldSize> fields) {
+  std::size_t n = 0;
+  for (const FieldSize& field : fields) n += field.n_values;
   if (n <= n_values_max(model)) return {};
+  const FieldSize& largest = *std::ranges::max_element(fields, {}, &FieldSize::n_values);
   return std::unexpected(ApiError{
-      .message = format_text("'messages' and 'tools' have {} values, more than the {} that "
-                             "a context of {} tokens takes: leave out old messages, or tools",
-                             n, n_values_max(model), model.engine->n_context()),
-      .param = "messages",
+      .message = format_text("The conversation has {} values, {} of them in '{}', more than the {} "
+                             "that a context of {} tokens takes: leave out what is old, or tools",
+                             n, largest.n_values, largest.name, n_values_max(model),
+                             model.engine->n_context()),
+      .param = std::string(largest.name),
       .code = "context_length_exceeded"});
 }
 
@@ -72,11 +79,17 @@ ApiResult<void> check_chat(const ServedModel& model, const Json& body,
   if (!model.chat_template) {
     return refuse("model", "This model has no chat template: use /v1/completions");
   }
-  std::size_t n = 0;
+  std::vector<FieldSize> sizes;
   for (const std::string_view name : fields) {
-    if (const Json* value = member(body, name)) n += n_values(*value);
+    if (const Json* value = member(body, name)) sizes.push_back({name, n_values(*value)});
   }
-  return check_values(model, n);
+  return check_values(model, sizes);
+}
+
+ApiResult<std::string> prompt_text(const ServedModel& model, ChatRequest request) {
+  const ApiResult<MarkedText> prompt = render(model, request);
+  if (!prompt) return std::unexpected(prompt.error());
+  return prompt->text();
 }
 
 ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request) {

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "server/api/chat_request.h"
@@ -24,9 +26,17 @@ namespace slipstream {
                                          std::initializer_list<std::string_view> fields = {
                                              "messages", "tools"});
 
-// Refuses messages and tools with more JSON values than a context could take. For conversations of
-// which a part was stored, and not in the body.
-[[nodiscard]] ApiResult<void> check_values(const ServedModel& model, std::size_t n_values);
+struct FieldSize {
+  std::string_view name;
+  std::size_t n_values;
+};
+// Refuses fields that together have more JSON values than a context could take, and names the
+// largest. For conversations of which a part was stored, and not in the body.
+[[nodiscard]] ApiResult<void> check_values(const ServedModel& model,
+                                           std::span<const FieldSize> fields);
+
+// The prompt of a conversation. REQUIRES: check_chat().
+[[nodiscard]] ApiResult<std::string> prompt_text(const ServedModel& model, ChatRequest request);
 
 // How many tokens the prompt of a conversation has. REQUIRES: check_chat().
 [[nodiscard]] ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request);

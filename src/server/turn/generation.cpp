@@ -48,7 +48,15 @@ ApiResult<int> tokens_to_generate(const std::string& param, std::size_t n_prompt
         .code = "context_length_exceeded",
         .lengths = ApiError::Lengths{n_prompt, static_cast<std::size_t>(n_context)}});
   }
-  return static_cast<int>(std::min<std::int64_t>(options.max_tokens.value_or(n_context), n_left));
+  const auto n_tokens =
+      static_cast<int>(std::min<std::int64_t>(options.max_tokens.value_or(n_context), n_left));
+  if (options.sampling.n_tokens_min > n_tokens) {
+    return refuse(
+        "min_tokens",
+        format_text("'min_tokens' is {}, more than the {} tokens that the answer may have",
+                    options.sampling.n_tokens_min, n_tokens));
+  }
+  return n_tokens;
 }
 
 GenerateRequest make_request(const GenerationOptions& options, std::vector<Token> prompt,

@@ -44,7 +44,8 @@ ApiResult<TurnStep> Turn::take(EngineStream::Item item) {
                 .deltas = deltas_of(choice, event),
                 .tokens = std::move(event.tokens),
                 .prompt_logprobs = std::move(event.prompt_logprobs),
-                .progress = event.progress};
+                .progress = event.progress,
+                .usage = event.usage};
   if (choice.is_complete) stream_.stop(item.request);
   if (event.ending) step.end = end_of(choice, std::move(*event.ending));
   return step;
@@ -82,6 +83,9 @@ void Turn::count(std::size_t choice, const Usage& usage) {
     usage_.n_cached += usage.n_cached;
     usage_.n_recomputed += usage.n_recomputed;
   }
+  // Choices are computed beside each other.
+  usage_.prompt_time = std::max(usage_.prompt_time, usage.prompt_time);
+  usage_.generation_time = std::max(usage_.generation_time, usage.generation_time);
   usage_.n_generated += usage.n_generated;
   usage_.n_reasoning += usage.n_reasoning;
 }

@@ -46,6 +46,7 @@ struct TurnStep {
   std::vector<Sampled> tokens = {};                 // their text may come later, or be no text
   std::vector<TokenLogprobs> prompt_logprobs = {};  // from the prompt's second token on
   std::optional<PromptProgress> progress = {};      // nothing else is new then
+  Usage usage = {};                                 // of the choice, so far
   std::optional<TurnEnd> end = {};                  // nothing follows
 };
 

@@ -19,6 +19,24 @@ Json usage_json(const Usage& usage) {
           {"completion_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}}};
 }
 
+// As llama-server has them.
+Json timings_json(const Usage& usage) {
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  const auto rate = [](double n, double of) { return of > 0 ? n / of : 0; };
+  const int n_computed = usage.n_prompt - usage.n_cached;
+  const double prompt_ms = Milliseconds(usage.prompt_time).count();
+  const double predicted_ms = Milliseconds(usage.generation_time).count();
+  return {{"cache_n", usage.n_cached},
+          {"prompt_n", n_computed},
+          {"prompt_ms", prompt_ms},
+          {"prompt_per_token_ms", rate(prompt_ms, n_computed)},
+          {"prompt_per_second", rate(1000.0 * n_computed, prompt_ms)},
+          {"predicted_n", usage.n_generated},
+          {"predicted_ms", predicted_ms},
+          {"predicted_per_token_ms", rate(predicted_ms, usage.n_generated)},
+          {"predicted_per_second", rate(1000.0 * usage.n_generated, predicted_ms)}};
+}
+
 }  // namespace
 
 std::string new_id(std::string_view prefix) {
@@ -42,6 +60,7 @@ OpenAiWriter::OpenAiWriter(const Names& names, const ServedModel& model,
       n_choices_(n_choices),
       wants_logprobs_(options.sampling.n_top_logprobs >= 0),
       wants_usage_in_stream_(options.wants_usage_in_stream),
+      wants_timings_(options.wants_timings),
       id_(new_id(names.id_prefix)),
       created_(std::time(nullptr)) {}
 
@@ -54,7 +73,8 @@ std::string OpenAiWriter::begin() { return chunks(first_choices()); }
 
 std::string OpenAiWriter::write(TurnStep step) {
   if (step.progress) return event_of(dump(progress_chunk(*step.progress)));
-  return chunks(choices_of(std::move(step)));
+  const Usage usage = step.usage;
+  return chunks(choices_of(std::move(step)), wants_timings_ ? &usage : nullptr);
 }
 
 std::string OpenAiWriter::ping() {
@@ -80,6 +100,7 @@ std::string OpenAiWriter::end(const Usage& usage) {
   if (wants_usage_in_stream_) {
     Json last = body(names_.chunk, Json::array());
     last["usage"] = usage_json(usage);
+    last["timings"] = timings_json(usage);
     events += event_of(dump(last));
   }
   return events += kEventsDone;
@@ -90,23 +111,29 @@ std::string OpenAiWriter::whole(const Usage& usage) {
   for (std::size_t i = 0; i < n_choices_; ++i) choices.push_back(choice(i));
   Json whole = body(names_.whole, std::move(choices));
   whole["usage"] = usage_json(usage);
+  whole["timings"] = timings_json(usage);
   return dump(whole);
 }
 
-std::string OpenAiWriter::chunks(std::vector<Json> choices) const {
+std::string OpenAiWriter::chunks(std::vector<Json> choices, const Usage* timings) const {
   std::string events;
   for (Json& choice : choices) {
-    events += event_of(dump(body(names_.chunk, Json::array({std::move(choice)}))));
+    Json chunk = body(names_.chunk, Json::array({std::move(choice)}));
+    if (timings != nullptr) chunk["timings"] = timings_json(*timings);
+    events += event_of(dump(chunk));
   }
   return events;
 }
 
 Json OpenAiWriter::body(std::string_view object, Json choices) const {
-  return {{"id", id_},
-          {"object", object},
-          {"created", created_},
-          {"model", model_.name},
-          {"choices", std::move(choices)}};
+  Json body = {{"id", id_},
+               {"object", object},
+               {"created", created_},
+               {"model", model_.name},
+               {"choices", std::move(choices)}};
+  if (!model_.system_fingerprint.empty()) body["system_fingerprint"] = model_.system_fingerprint;
+  if (wants_usage_in_stream_) body["usage"] = nullptr;  // until the last chunk
+  return body;
 }
 
 }  // namespace slipstream

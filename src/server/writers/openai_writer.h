@@ -60,7 +60,8 @@ class OpenAiWriter : public TurnWriter {
   // Of one answer: what was collected.
   [[nodiscard]] virtual Json choice(std::size_t idx) = 0;
 
-  [[nodiscard]] std::string chunks(std::vector<Json> choices) const;
+  // timings: of the chunks; null: they have none.
+  [[nodiscard]] std::string chunks(std::vector<Json> choices, const Usage* timings = nullptr) const;
   [[nodiscard]] Json body(std::string_view object, Json choices) const;
   [[nodiscard]] Json progress_chunk(const PromptProgress& progress) const;
 
@@ -69,6 +70,7 @@ class OpenAiWriter : public TurnWriter {
   const std::size_t n_choices_;
   const bool wants_logprobs_;
   const bool wants_usage_in_stream_;
+  const bool wants_timings_;
   std::string id_;
   std::time_t created_;
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();

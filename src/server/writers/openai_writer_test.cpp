@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 
 #include "server/writers/chat_writer.h"
@@ -70,14 +71,45 @@ TEST(ChatWriter, AWholeAnswerIsWhatWasCollected) {
   writer.collect(step_of({{.kind = Kind::kContent, .text = "b"}}));
   writer.collect(step_of(one_call()));
   writer.collect(last_step({.reason = TurnEnd::Reason::kToolCalls}));
-  EXPECT_EQ(without_ids(
-                writer.whole({.n_prompt = 5, .n_cached = 3, .n_recomputed = 1, .n_generated = 2})),
+  EXPECT_EQ(without_ids(writer.whole({.n_prompt = 5,
+                                      .n_cached = 3,
+                                      .n_recomputed = 1,
+                                      .n_generated = 2,
+                                      .n_reasoning = 1,
+                                      .prompt_time = std::chrono::milliseconds(8),
+                                      .generation_time = std::chrono::milliseconds(4)})),
             R"({"id":"chatcmpl-ID","object":"chat.completion","created":0,"model":"m","choices":[)"
             R"({"index":0,"message":{"role":"assistant","content":"ab","refusal":null,)"
             R"("tool_calls":[{"id":"call-ID","type":"function","function":)"
             R"({"name":"f","arguments":"{}"}}]},"logprobs":null,"finish_reason":"tool_calls"}],)"
             R"("usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7,)"
-            R"("prompt_tokens_details":{"cached_tokens":3,"recomputed_tokens":1}}})");
+            R"("prompt_tokens_details":{"cached_tokens":3,"recomputed_tokens":1},)"
+            R"("completion_tokens_details":{"reasoning_tokens":1}},)"
+            R"("timings":{"cache_n":3,"prompt_n":2,"prompt_ms":8.0,"prompt_per_token_ms":4.0,)"
+            R"("prompt_per_second":250.0,"predicted_n":2,"predicted_ms":4.0,)"
+            R"("predicted_per_token_ms":2.0,"predicted_per_second":500.0}})");
+}
+
+TEST(ChatWriter, EachChunkHasTimingsIfAskedFor) {
+  GenerationOptions options;
+  options.wants_timings = true;
+  ChatWriter writer(model(), options);
+  EXPECT_FALSE(writer.begin().contains("timings"));
+  TurnStep step = step_of({{.kind = Kind::kContent, .text = "a"}});
+  step.usage = {.n_prompt = 4, .n_cached = 3, .n_generated = 1};
+  const std::string chunk = writer.write(std::move(step));
+  // No rate of what took no time.
+  EXPECT_TRUE(chunk.contains(R"("timings":{"cache_n":3,"prompt_n":1,"prompt_ms":0.0,)"
+                             R"("prompt_per_token_ms":0.0,"prompt_per_second":0.0,)"
+                             R"("predicted_n":1,"predicted_ms":0.0,)"))
+      << chunk;
+}
+
+TEST(ChatWriter, EachBodyHasTheFingerprintOfTheModel) {
+  const ServedModel known{.name = "m", .engine = nullptr, .system_fingerprint = "fp_1"};
+  ChatWriter writer(known, {});
+  EXPECT_TRUE(writer.begin().contains(R"("system_fingerprint":"fp_1")"));
+  EXPECT_TRUE(writer.whole({}).contains(R"("system_fingerprint":"fp_1")"));
 }
 
 TEST(CompletionWriter, StreamsTextAndItsUsage) {
@@ -89,15 +121,21 @@ TEST(CompletionWriter, StreamsTextAndItsUsage) {
       "\"choices\":[";
   EXPECT_EQ(writer.begin(), "");
   EXPECT_EQ(without_ids(writer.write(step_of({{.kind = Kind::kContent, .text = "a"}}))),
-            head + R"({"index":0,"text":"a","logprobs":null,"finish_reason":null}]})"
+            head + R"({"index":0,"text":"a","logprobs":null,"finish_reason":null}],"usage":null})"
                    "\n\n");
   EXPECT_EQ(writer.write(step_of({})), "");
   EXPECT_EQ(without_ids(writer.write(last_step({.reason = TurnEnd::Reason::kLength}))),
-            head + R"({"index":0,"text":"","logprobs":null,"finish_reason":"length"}]})"
-                   "\n\n");
+            head +
+                R"({"index":0,"text":"","logprobs":null,"finish_reason":"length"}],"usage":null})"
+                "\n\n");
   EXPECT_EQ(without_ids(writer.end({.n_prompt = 2, .n_generated = 1})),
             head + R"(],"usage":{"prompt_tokens":2,"completion_tokens":1,"total_tokens":3,)"
-                   R"("prompt_tokens_details":{"cached_tokens":0,"recomputed_tokens":0}}})"
+                   R"("prompt_tokens_details":{"cached_tokens":0,"recomputed_tokens":0},)"
+                   R"("completion_tokens_details":{"reasoning_tokens":0}},)"
+                   R"("timings":{"cache_n":0,"prompt_n":2,"prompt_ms":0.0,)"
+                   R"("prompt_per_token_ms":0.0,"prompt_per_second":0.0,"predicted_n":1,)"
+                   R"("predicted_ms":0.0,"predicted_per_token_ms":0.0,)"
+                   R"("predicted_per_second":0.0}})"
                    "\n\ndata: [DONE]\n\n");
 }
 
