@@ -109,6 +109,7 @@ KINDS = {
         many(n // 2, lambda i: call(i, "{}")),
         many(n // 2, lambda i: {"role": "tool", "tool_call_id": f"c{i}", "content": "x"}))),
     "many stop texts": (CHAT, lambda n: chat(stop=many(n, lambda i: f"stop {i}"))),
+    "many stop tokens": (CHAT, lambda n: chat(stop_token_ids=many(n, lambda i: i % 500))),
     "long stop text": (CHAT, lambda n: chat(stop=["x" * n])),
     "many biases": (CHAT, lambda n: chat(logit_bias={str(i): 1 for i in range(max(1, n // 9))})),
     "many breakers": (CHAT, lambda n: chat(dry_multiplier=1, dry_sequence_breakers=many(n, lambda i: f"b{i}"))),
@@ -174,6 +175,11 @@ KINDS = {
     "long name of a call that is demanded": (RESPONSES, lambda n: response(
         tools=[{"type": "function", "name": "f"}], tool_choice={"type": "function", "name": "'messages" * (n // 9)})),
     "long id of a response": (RESPONSES, lambda n: response(previous_response_id="r" * n)),
+    "long effort": (CHAT, lambda n: chat(reasoning_effort="low" * (n // 3))),
+    "long message that goes on": (CHAT, lambda n: chat(
+        messages=[USER, {"role": "assistant", "content": "word " * (n // 5)}], continue_final_message=True,
+        add_generation_prompt=False)),
+    "long text for a template": ("/apply-template", lambda n: with_content("word " * (n // 5))),
     "long text": ("/tokenize", lambda n: dumped({"content": "word 12 " * (n // 8)})),
     "long input": ("/v1/embeddings", lambda n: dumped({"input": "word " * (n // 5)})),
     # Numbers.
