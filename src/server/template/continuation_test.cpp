@@ -76,7 +76,7 @@ TEST(Continuation, PublicTemplatesGoOn) {
                          .tools = ToolSet(Json()),
                          .starts_in_reasoning = opens_reasoning(prompt->text(), format.reasoning)});
     std::string content;
-    for (ChatDeltas deltas : {parser.push("three-a."), parser.finish()}) {
+    for (const ChatDeltas& deltas : {parser.push("three-a."), parser.finish()}) {
       for (const ChatDelta& delta : deltas) {
         EXPECT_EQ(delta.kind, ChatDelta::Kind::kContent);
         content += delta.text;
