@@ -217,8 +217,8 @@ Result<Token> Sampler::choose_next(std::span<const float> logits, float max) {
   if (*forced) return **forced;
   // Most greedy answers need no changed logits. Copying the logits of a large vocabulary for eight
   // sequences took a fiftieth of the step.
-  const bool is_plain =
-      !dice_ && biases_.empty() && !history_ && !grammar_ && !(reasoning_ && reasoning_->banned());
+  const bool is_plain = !dice_ && biases_.empty() && !history_ && !grammar_ && n_left_min_ == 0 &&
+                        !(reasoning_ && reasoning_->banned());
   return is_plain ? first_with(logits, max) : choose_adjusted(logits);
 }
 
