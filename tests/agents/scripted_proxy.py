@@ -9,6 +9,7 @@ import http.client
 import http.server
 import json
 import threading
+import time
 
 FORWARDED = ("authorization", "x-api-key", "content-type", "accept", "anthropic-version", "anthropic-beta")
 
@@ -49,7 +50,7 @@ class ScriptedProxy:
     """Listens on a port of its own choice until it is closed."""
 
     def __init__(self, server_port, script):
-        self.turns = []  # of requests with tools: {"path", "status", "events", "usage"}
+        self.turns = []  # of requests with tools: {"path", "status", "events", "usage", "headers_s", ...}
         self.left = list(script)
         self.server_port = server_port
         self.lock = threading.Lock()
@@ -87,10 +88,12 @@ class ScriptedProxy:
         is_turn = False
         if handler.command == "POST" and "count_tokens" not in handler.path:
             body, is_turn = self.scripted(body)
+        begin = time.monotonic()
         connection = http.client.HTTPConnection("127.0.0.1", self.server_port, timeout=600)
         connection.request(handler.command, handler.path, body or None,
                            {k: v for k, v in handler.headers.items() if k.lower() in FORWARDED})
         response = connection.getresponse()
+        headers_s = time.monotonic() - begin
         handler.send_response(response.status)
         for name in ("content-type", "retry-after"):
             if value := response.getheader(name):
@@ -108,4 +111,5 @@ class ScriptedProxy:
             text = answer.decode()
             self.turns.append({"path": handler.path.split("?")[0], "status": response.status,
                                "events": event_names(text), "usage": usage_of(text),
+                               "headers_s": headers_s, "took_s": time.monotonic() - begin,
                                "answer": text})

@@ -20,6 +20,15 @@ Json usage_of_response(const Usage& usage) {
           {"total_tokens", usage.n_prompt + usage.n_generated}};
 }
 
+std::string_view delta_type(Kind kind) {
+  switch (kind) {
+    case Kind::kReasoning: return "response.reasoning_text.delta";
+    case Kind::kMessage: return "response.output_text.delta";
+    case Kind::kCall: return "response.function_call_arguments.delta";
+  }
+  return "";
+}
+
 // Clients decide by this code whether to try again.
 std::string code_of(const ApiError& error) {
   if (!error.code.empty()) return error.code;
@@ -133,15 +142,13 @@ void ResponsesWriter::announce_item() {
 void ResponsesWriter::announce_text(const std::string& text) {
   if (!streams_) return;
   const ResponseOutput::Item& item = output_.last();
-  Json fields = {{"item_id", item.id}, {"output_index", output_.last_idx()}};
-  if (item.kind != Kind::kCall) fields["content_index"] = 0;
-  fields["delta"] = text;
-  if (item.kind == Kind::kMessage) fields["logprobs"] = Json::array();
-  switch (item.kind) {
-    case Kind::kReasoning: return emit("response.reasoning_text.delta", fields);
-    case Kind::kMessage: return emit("response.output_text.delta", fields);
-    case Kind::kCall: return emit("response.function_call_arguments.delta", fields);
-  }
+  const std::string_view type = delta_type(item.kind);
+  events_ += event_of(
+      type, format_text(R"({{"type":"{}","sequence_number":{},"item_id":"{}","output_index":{},)"
+                        R"({}"delta":{}{}}})",
+                        type, n_events_++, item.id, output_.last_idx(),
+                        item.kind == Kind::kCall ? "" : R"("content_index":0,)", dump(text),
+                        item.kind == Kind::kMessage ? R"(,"logprobs":[])" : ""));
 }
 
 void ResponsesWriter::announce_end_of_item() {

@@ -52,6 +52,7 @@ class ResponsesWriter final : public TurnWriter {
 
   // These append to events_. They do nothing if the answer is not streamed.
   void announce_item();
+  // Written as text, without building JSON: there is one of these for each token.
   void announce_text(const std::string& text);
   void announce_end_of_item();
   // fields: those of the event besides its type and number.
