@@ -217,8 +217,8 @@ Result<Token> Sampler::choose_next(std::span<const float> logits, float max) {
   if (*forced) return **forced;
   // Most greedy answers need no changed logits. Copying the logits of a large vocabulary for eight
   // sequences took a fiftieth of the step.
-  const bool is_plain = !dice_ && biases_.empty() && !history_ && !grammar_ && n_left_min_ == 0 &&
-                        !(reasoning_ && reasoning_->banned());
+  const bool is_plain =
+      !dice_ && biases_.empty() && !history_ && !grammar_ && n_left_min_ == 0 && !banned_now();
   return is_plain ? first_with(logits, max) : choose_adjusted(logits);
 }
 
@@ -237,9 +237,8 @@ Result<Token> Sampler::choose_adjusted(std::span<const float> logits) {
   logits_.assign(logits.begin(), logits.end());
   for (const LogitBias& entry : biases_) logits_[index(entry.token)] += entry.bias;
   // A grammar may leave nothing else. Reasoning that it opens is then ended at once.
-  if (reasoning_ && reasoning_->banned() && !grammar_) {
-    logits_[index(*reasoning_->banned())] = kBanned;
-  }
+  const std::optional<Token> banned = banned_now();
+  if (banned && !grammar_) logits_[index(*banned)] = kBanned;
   adjust_by_history();
   forbid_ends();
   const Result<Token> token = choose();

@@ -76,6 +76,9 @@ class Sampler {
   [[nodiscard]] Result<void> add_reasoning(const ReasoningParams& params);
 
   void remember(Token token);
+  [[nodiscard]] std::optional<Token> banned_now() const {
+    return reasoning_ ? reasoning_->banned() : std::nullopt;
+  }
   [[nodiscard]] Result<std::optional<Token>> take_forced();
   [[nodiscard]] Result<Token> choose_next(std::span<const float> logits, float max);
   void adjust_by_history();

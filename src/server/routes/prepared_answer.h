@@ -23,7 +23,7 @@ class PreparedAnswer {
   PreparedAnswer& operator=(const PreparedAnswer&) = delete;
 
   // Before send(), where the client has got the head of a stream and so much of it.
-  virtual void go_on_from(StreamStart /*start*/) {}
+  virtual void go_on_from(const StreamStart& /*start*/) {}
   // What is long to write is written by the workers, too.
   virtual boost::asio::awaitable<ApiResult<void>> send(HttpExchange& exchange,
                                                        WorkerPool& workers) = 0;

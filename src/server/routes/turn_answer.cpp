@@ -13,9 +13,9 @@ TurnAnswer::TurnAnswer(std::unique_ptr<Turn> turn, std::unique_ptr<TurnWriter> w
                        const Form& form, std::function<void()> at_end)
     : turn_(std::move(turn)), writer_(std::move(writer)), form_(form), at_end_(std::move(at_end)) {}
 
-void TurnAnswer::go_on_from(StreamStart start) {
+void TurnAnswer::go_on_from(const StreamStart& start) {
   has_head_ = true;
-  writer_->go_on_from(std::move(start));
+  writer_->go_on_from(start);
 }
 
 asio::awaitable<ApiResult<void>> TurnAnswer::send(HttpExchange& exchange, WorkerPool& workers) {

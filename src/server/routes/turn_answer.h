@@ -33,7 +33,7 @@ class TurnAnswer final : public PreparedAnswer {
   TurnAnswer(std::unique_ptr<Turn> turn, std::unique_ptr<TurnWriter> writer, const Form& form,
              std::function<void()> at_end = {});
 
-  void go_on_from(StreamStart start) override;
+  void go_on_from(const StreamStart& start) override;
   boost::asio::awaitable<ApiResult<void>> send(HttpExchange& exchange,
                                                WorkerPool& workers) override;
 

@@ -31,7 +31,7 @@ class TurnWriter {
   // then. The writer that the model's turn has goes on from there, before its begin().
   [[nodiscard]] virtual std::string begin_early() { return {}; }
   [[nodiscard]] virtual StreamStart start() const { return {}; }
-  virtual void go_on_from(StreamStart /*start*/) {}
+  virtual void go_on_from(const StreamStart& /*start*/) {}
 
   // A stream: before anything is generated; what a step adds; what could not be generated; the end.
   // Each is any number of whole events.

@@ -64,8 +64,8 @@ OpenAiWriter::OpenAiWriter(const Names& names, const ServedModel& model,
       id_(new_id(names.id_prefix)),
       created_(std::time(nullptr)) {}
 
-void OpenAiWriter::go_on_from(StreamStart start) {
-  id_ = std::move(start.id);
+void OpenAiWriter::go_on_from(const StreamStart& start) {
+  id_ = start.id;
   created_ = start.created;
 }
 

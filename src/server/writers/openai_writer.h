@@ -28,7 +28,7 @@ namespace slipstream {
 class OpenAiWriter : public TurnWriter {
  public:
   StreamStart start() const final { return {.id = id_, .created = created_}; }
-  void go_on_from(StreamStart start) final;
+  void go_on_from(const StreamStart& start) final;
   std::string begin() final;
   std::string write(TurnStep step) final;
   std::string ping() final;

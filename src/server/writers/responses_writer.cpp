@@ -49,8 +49,8 @@ StreamStart ResponsesWriter::start() const {
   return {.id = id_, .created = created_, .n_events = n_events_};
 }
 
-void ResponsesWriter::go_on_from(StreamStart start) {
-  id_ = std::move(start.id);
+void ResponsesWriter::go_on_from(const StreamStart& start) {
+  id_ = start.id;
   created_ = start.created;
   n_events_ = start.n_events;
   output_.set_response_id(id_);

@@ -31,7 +31,7 @@ class ResponsesWriter final : public TurnWriter {
   // when the model is there.
   std::string begin_early() override;
   StreamStart start() const override;
-  void go_on_from(StreamStart start) override;
+  void go_on_from(const StreamStart& start) override;
   std::string begin() override;
   std::string write(TurnStep step) override;
   // Sends the whole response so far: OpenAI's client replaces its own state by it.
