@@ -2,6 +2,9 @@
 //
 //   product_benchmark [--benchmark_filter=q8_0/.*/n512/t1]
 //
+// GGML_TURBO_KERNELS limits our kernels. PRODUCT_BENCHMARK_STOCK is the file of another CPU backend
+// of ggml, such as libggml-cpu-haswell.so, so that stock's are limited too.
+//
 // TYPE/RxK/nN/tT: R rows of K weights times N columns on T threads. In every iteration each runs
 // once: ours, stock with plain rows, and stock with each of its own layouts that takes the type
 // (CPU_REPACK, AMX). Counters are GFLOP/s of the best iteration, because other programs can only
@@ -13,9 +16,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,10 +41,18 @@
 namespace slipstream::turbo {
 namespace {
 
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
+double now(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// Work on one thread is measured in the thread's own time: what other programs take does not count.
+double seconds_of(int n_threads, const std::function<void()>& work) {
+  const clockid_t clock = n_threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+  const double start = now(clock);
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return now(clock) - start;
 }
 
 // --- the peak
@@ -94,7 +105,7 @@ double peak_gflops(int n_threads) {
   double best = 0;
   for (int repeat = 0; repeat < 5; ++repeat) {
     double flops = 0;
-    const double seconds = seconds_of([&] {
+    const double seconds = seconds_of(n_threads, [&] {
       std::vector<std::jthread> threads;
       for (int i = 1; i < n_threads; ++i) threads.emplace_back(rounds);
       flops = rounds() * n_threads;
@@ -250,7 +261,7 @@ void measure(benchmark::State& state, const Shape& shape, int n_threads) {
   const int n_repeats = std::clamp(static_cast<int>(2e8 / shape.flops()), 1, 100);
   for (auto _ : state) {
     for (const auto& contender : all) {
-      const double seconds = seconds_of([&] {
+      const double seconds = seconds_of(n_threads, [&] {
         for (int i = 0; i < n_repeats; ++i) {
           ours->task = std::make_unique<ProductTask>(ours->product, ours->packed.data());
           ggml_backend_graph_compute(backend.get(), contender->graph);
@@ -296,7 +307,11 @@ void register_all() {
 
 int main(int argc, char** argv) {
   using namespace slipstream::turbo;
-  ggml_backend_load_all();
+  if (const char* stock = std::getenv("PRODUCT_BENCHMARK_STOCK"); stock != nullptr) {
+    ggml_backend_load(stock);
+  } else {
+    ggml_backend_load_all();
+  }
   if (const char* kernels = std::getenv(kKernelsVariable); kernels != nullptr) {
     if (const auto limited = limit_kernels(kernels); !limited) {
       std::fputs((limited.error().message + "\n").c_str(), stderr);
