@@ -4,35 +4,19 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 namespace slipstream::turbo {
-
-#if defined(__x86_64__)
 namespace {
-
-constexpr std::size_t kResultStride = kChunkTokens * sizeof(std::int32_t);
-
-#define SLIP_AMX __attribute__((target("amx-int8,amx-tile")))
 
 // Tile registers. Keys and values use different ones, because their numbers of rows may differ.
 // More registers for either made no difference (docs/benchmarks.md).
 //          results  rows  second operand
 //   keys     0       4     7
 //   values   2, 3    5     6
-struct TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 0, 64, 64, 64, 64, 64, 64};  // 0: not used
-  std::uint8_t n_rows[16] = {};
-};
-static_assert(sizeof(TileConfig) == 64);
-
 TileConfig config_for(const AmxShape& shape) {
   TileConfig config;
+  for (const int tile : {0, 2, 3, 4, 5, 6, 7}) config.row_bytes[tile] = 64;
   const auto key_rows = static_cast<std::uint8_t>(shape.key_rows);
   const auto value_rows = static_cast<std::uint8_t>(shape.value_rows);
   config.n_rows[0] = config.n_rows[4] = key_rows;
@@ -44,40 +28,15 @@ TileConfig config_for(const AmxShape& shape) {
   return config;
 }
 
-bool request_amx() {
-  constexpr int kArchReqXcompPerm = 0x1023;
-  constexpr int kXfeatureXtiledata = 18;
-  return __builtin_cpu_supports("amx-int8") != 0 &&
-         syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
-}
-
-SLIP_AMX void configure(const TileConfig& config, unsigned char* saved) {
-  _tile_storeconfig(saved);
-  _tile_loadconfig(&config);
-}
-
-SLIP_AMX void restore_config(const unsigned char* saved) {
-  if (saved[0] == 0) {  // no configuration was loaded before
-    _tile_release();
-  } else {
-    _tile_loadconfig(saved);
-  }
-}
-
 }  // namespace
 
-bool has_amx() {
-  static const bool has = request_amx();
-  return has;
-}
+AmxScope::AmxScope(bool enabled, const AmxShape& shape) : scope_(enabled, config_for(shape)) {}
 
-AmxScope::AmxScope(bool enabled, const AmxShape& shape) : enabled_(enabled) {
-  if (enabled_) configure(config_for(shape), saved_);
-}
+#if defined(__x86_64__)
 
-AmxScope::~AmxScope() {
-  if (enabled_) restore_config(saved_);
-}
+constexpr std::size_t kResultStride = kChunkTokens * sizeof(std::int32_t);
+
+#define SLIP_AMX __attribute__((target("amx-int8,amx-tile")))
 
 SLIP_AMX void amx_dot_rows(const DotRows& work) {
   for (int row = 0; row < work.n_rows; row += kAmxRows) {
@@ -127,9 +86,6 @@ SLIP_AMX void amx_weighted_sum_rows(const WeightedSumRows& work) {
 
 #else  // other architectures: the kernels are never called, because has_amx() is false
 
-bool has_amx() { return false; }
-AmxScope::AmxScope(bool /*enabled*/, const AmxShape& /*shape*/) : enabled_(false) {}
-AmxScope::~AmxScope() = default;
 void amx_dot_rows(const DotRows& work) { dot_rows(work); }
 void amx_weighted_sum_rows(const WeightedSumRows& work) { weighted_sum_rows(work); }
 

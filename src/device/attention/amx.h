@@ -7,11 +7,9 @@
 #pragma once
 
 #include "device/attention/chunk_kernels.h"
+#include "device/tile_registers.h"
 
 namespace slipstream::turbo {
-
-// Whether this machine has AMX for bytes and the operating system lets this process use it.
-[[nodiscard]] bool has_amx();
 
 // Rows of a matrix tile.
 inline constexpr int kAmxRows = 16;
@@ -23,18 +21,13 @@ struct AmxShape {
   int value_rows;
 };
 
-// Configures the thread's tile registers for these kernels during its lifetime. ggml's own AMX
-// kernels configure a thread only once, so the destructor restores the configuration it found.
+// Configures the thread's tile registers for these kernels during its lifetime.
 class AmxScope {
  public:
   AmxScope(bool enabled, const AmxShape& shape);
-  ~AmxScope();
-  AmxScope(const AmxScope&) = delete;
-  AmxScope& operator=(const AmxScope&) = delete;
 
  private:
-  bool enabled_;
-  alignas(64) unsigned char saved_[64] = {};
+  TileScope scope_;
 };
 
 // The same as dot_rows() and weighted_sum_rows(). They read and write rows in groups of as many as

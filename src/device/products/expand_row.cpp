@@ -1,0 +1,309 @@
+// This file is compiled once for every instruction set that Highway knows on this architecture. The
+// first call chooses the best one that the machine has.
+#include "device/products/expand_row.h"
+
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "device/products/expand_row.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace slipstream::turbo::HWY_NAMESPACE {
+// NOLINTBEGIN(misc-use-internal-linkage): HWY_EXPORT needs names; clang loses the target in
+// namespace {}
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The bytes of blocks, as GGUF files have them. ggml's declarations are in no package.
+constexpr std::size_t kQ8_0Bytes = 34;    // f16 scale, 32 signed bytes
+constexpr std::size_t kQ4_0Bytes = 18;    // f16 scale, 16 bytes of nibbles
+constexpr std::size_t kMxfp4Bytes = 17;   // exponent, 16 bytes of nibbles
+constexpr std::size_t kIq4XsBytes = 136;  // f16 scale, 16 + 32 bits of scales, 128 nibbles
+constexpr std::size_t kQ4KBytes = 144;    // f16 scale and minimum, 12 of scales, 128 of nibbles
+constexpr std::size_t kQ5KBytes = 176;    // the same with 32 bytes of fifth bits before the nibbles
+constexpr std::size_t kQ6KBytes = 210;    // 128 of low bits, 64 of high bits, 16 scales, f16 scale
+constexpr std::int64_t kBlock = 32;
+constexpr std::int64_t kSuperBlock = 256;
+
+// What a nibble stands for.
+alignas(16) constexpr std::int8_t kQ4_0Levels[16] = {-8, -7, -6, -5, -4, -3, -2, -1,
+                                                     0,  1,  2,  3,  4,  5,  6,  7};
+alignas(16) constexpr std::int8_t kIq4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                                    1,    13,   25,  38,  53,  69,  89,  113};
+alignas(16) constexpr std::int8_t kMxfp4Levels[16] = {0, 1,  2,  3,  4,  6,  8,  12,
+                                                      0, -1, -2, -3, -4, -6, -8, -12};
+
+HWY_INLINE float half_at(const std::uint8_t* bytes) {
+  hwy::float16_t half;
+  std::memcpy(&half, bytes, sizeof(half));
+  return hn::GetLane(
+      hn::PromoteTo(hn::CappedTag<float, 1>(), hn::Set(hn::CappedTag<hwy::float16_t, 1>(), half)));
+}
+
+// Half of 2^(exponent - 127): the levels of MXFP4 are twice its numbers.
+HWY_INLINE float mxfp4_scale(std::uint8_t exponent) {
+  const std::uint32_t bits =
+      exponent < 2 ? 0x00200000U << exponent : (std::uint32_t{exponent} - 1) << 23U;
+  return std::bit_cast<float>(bits);
+}
+
+struct ScaleAndMinimum {
+  std::uint32_t scale;
+  std::uint32_t minimum;
+};
+
+// Eight scales and minima of 6 bits in 12 bytes.
+HWY_INLINE ScaleAndMinimum scale_of_q4_k(const std::uint8_t* bytes, int i) {
+  if (i < 4) return {.scale = bytes[i] & 63U, .minimum = bytes[i + 4] & 63U};
+  return {.scale = (bytes[i + 4] & 15U) | (bytes[i - 4] >> 6U << 4U),
+          .minimum = static_cast<std::uint32_t>(bytes[i + 4] >> 4U) | (bytes[i] >> 6U << 4U)};
+}
+
+using Floats = hn::CappedTag<float, 16>;
+using Words = hn::Rebind<std::int32_t, Floats>;
+using Bytes = hn::Rebind<std::uint8_t, Floats>;  // as many as floats
+using SixteenBytes = hn::FixedTag<std::int8_t, 16>;
+
+HWY_INLINE auto to_floats(hn::Vec<Words> words) { return hn::ConvertTo(Floats(), words); }
+
+// Bytes at `from`, as many as a vector has floats.
+HWY_INLINE auto load_words(const std::uint8_t* from) {
+  return hn::PromoteTo(Words(), hn::LoadU(Bytes(), from));
+}
+
+// floats[i] = scale * bytes[i], for sixteen.
+HWY_INLINE void store_scaled(hn::Vec<SixteenBytes> bytes, float scale, float* HWY_RESTRICT floats) {
+  const Floats df;
+  const auto factor = hn::Set(df, scale);
+#if HWY_MAX_BYTES >= 64
+  hn::StoreU(hn::Mul(to_floats(hn::PromoteTo(Words(), bytes)), factor), df, floats);
+#else
+  alignas(16) std::int8_t stored[16];
+  hn::Store(bytes, SixteenBytes(), stored);
+  for (std::size_t i = 0; i < 16; i += hn::Lanes(df)) {
+    const hn::Rebind<std::int8_t, Floats> db;
+    const auto words = hn::PromoteTo(Words(), hn::LoadU(db, stored + i));
+    hn::StoreU(hn::Mul(to_floats(words), factor), df, floats + i);
+  }
+#endif
+}
+
+// Thirty-two weights: those of the low nibbles come first.
+HWY_INLINE void expand_nibbles(const std::uint8_t* nibbles, hn::Vec<SixteenBytes> levels,
+                               float scale, float* HWY_RESTRICT floats) {
+  const hn::FixedTag<std::uint8_t, 16> du;
+  const SixteenBytes db;
+  const auto both = hn::LoadU(du, nibbles);
+  const auto low = hn::BitCast(db, hn::And(both, hn::Set(du, std::uint8_t{15})));
+  const auto high = hn::BitCast(db, hn::ShiftRight<4>(both));
+  store_scaled(hn::TableLookupBytes(levels, low), scale, floats);
+  store_scaled(hn::TableLookupBytes(levels, high), scale, floats + 16);
+}
+
+void ExpandF32(const void* blocks, float* floats, std::int64_t n) {
+  std::memcpy(floats, blocks, static_cast<std::size_t>(n) * sizeof(float));
+}
+
+// f16 and bf16.
+template <class Half>
+HWY_INLINE void expand_halfs(const void* blocks, float* floats, std::int64_t n) {
+  const Floats df;
+  const hn::Rebind<Half, Floats> dh;
+  const auto* halfs = static_cast<const Half*>(blocks);
+  const auto count = static_cast<std::size_t>(n);
+  std::size_t i = 0;
+  for (; i + hn::Lanes(df) <= count; i += hn::Lanes(df)) {
+    hn::StoreU(hn::PromoteTo(df, hn::LoadU(dh, halfs + i)), df, floats + i);
+  }
+  if (i < count) {
+    hn::StoreN(hn::PromoteTo(df, hn::LoadN(dh, halfs + i, count - i)), df, floats + i, count - i);
+  }
+}
+
+void ExpandF16(const void* blocks, float* floats, std::int64_t n) {
+  expand_halfs<hwy::float16_t>(blocks, floats, n);
+}
+
+void ExpandBf16(const void* blocks, float* floats, std::int64_t n) {
+  expand_halfs<hwy::bfloat16_t>(blocks, floats, n);
+}
+
+void ExpandQ8_0(const void* blocks, float* floats, std::int64_t n) {
+  const auto* block = static_cast<const std::uint8_t*>(blocks);
+  const SixteenBytes db;
+  for (std::int64_t i = 0; i < n; i += kBlock, block += kQ8_0Bytes) {
+    const float scale = half_at(block);
+    const auto* bytes = reinterpret_cast<const std::int8_t*>(block + 2);
+    store_scaled(hn::LoadU(db, bytes), scale, floats + i);
+    store_scaled(hn::LoadU(db, bytes + 16), scale, floats + i + 16);
+  }
+}
+
+void ExpandQ4_0(const void* blocks, float* floats, std::int64_t n) {
+  const auto* block = static_cast<const std::uint8_t*>(blocks);
+  const auto levels = hn::Load(SixteenBytes(), kQ4_0Levels);
+  for (std::int64_t i = 0; i < n; i += kBlock, block += kQ4_0Bytes) {
+    expand_nibbles(block + 2, levels, half_at(block), floats + i);
+  }
+}
+
+void ExpandIq4Nl(const void* blocks, float* floats, std::int64_t n) {
+  const auto* block = static_cast<const std::uint8_t*>(blocks);
+  const auto levels = hn::Load(SixteenBytes(), kIq4Levels);
+  for (std::int64_t i = 0; i < n; i += kBlock, block += kQ4_0Bytes) {
+    expand_nibbles(block + 2, levels, half_at(block), floats + i);
+  }
+}
+
+void ExpandMxfp4(const void* blocks, float* floats, std::int64_t n) {
+  const auto* block = static_cast<const std::uint8_t*>(blocks);
+  const auto levels = hn::Load(SixteenBytes(), kMxfp4Levels);
+  for (std::int64_t i = 0; i < n; i += kBlock, block += kMxfp4Bytes) {
+    expand_nibbles(block + 1, levels, mxfp4_scale(block[0]), floats + i);
+  }
+}
+
+void ExpandIq4Xs(const void* blocks, float* floats, std::int64_t n) {
+  const auto* block = static_cast<const std::uint8_t*>(blocks);
+  const auto levels = hn::Load(SixteenBytes(), kIq4Levels);
+  for (std::int64_t i = 0; i < n; i += kSuperBlock, block += kIq4XsBytes) {
+    const float scale = half_at(block);
+    const unsigned high_bits = block[2] | (unsigned{block[3]} << 8U);
+    for (unsigned part = 0; part < 8; ++part) {
+      const unsigned low = (block[4 + part / 2] >> (4 * (part % 2))) & 15U;
+      const unsigned high = (high_bits >> (2 * part)) & 3U;
+      const float part_scale =
+          scale * static_cast<float>(static_cast<int>(low | (high << 4U)) - 32);
+      expand_nibbles(block + 8 + 16 * std::size_t{part}, levels, part_scale,
+                     floats + i + kBlock * part);
+    }
+  }
+}
+
+// Q4_K, and Q5_K with `fifth_bits`.
+HWY_INLINE void expand_q4_q5_k(const std::uint8_t* block, const std::uint8_t* fifth_bits,
+                               const std::uint8_t* nibbles, float* HWY_RESTRICT floats) {
+  const Floats df;
+  const Words dw;
+  const float scale = half_at(block);
+  const float minimum = half_at(block + 2);
+  for (int part = 0; part < 8; part += 2) {
+    const ScaleAndMinimum low = scale_of_q4_k(block + 4, part);
+    const ScaleAndMinimum high = scale_of_q4_k(block + 4, part + 1);
+    const auto low_scale = hn::Set(df, scale * static_cast<float>(low.scale));
+    const auto low_minimum = hn::Set(df, minimum * static_cast<float>(low.minimum));
+    const auto high_scale = hn::Set(df, scale * static_cast<float>(high.scale));
+    const auto high_minimum = hn::Set(df, minimum * static_cast<float>(high.minimum));
+    for (std::size_t i = 0; i < kBlock; i += hn::Lanes(df)) {
+      const auto both = load_words(nibbles + i);
+      auto low_words = hn::And(both, hn::Set(dw, 15));
+      auto high_words = hn::ShiftRight<4>(both);
+      if (fifth_bits != nullptr) {
+        // Bits `part` and `part + 1` of the byte become bit 4 of the words.
+        const auto bits = hn::ShiftRightSame(load_words(fifth_bits + i), part);
+        low_words = hn::Or(low_words, hn::ShiftLeft<4>(hn::And(bits, hn::Set(dw, 1))));
+        high_words = hn::Or(high_words, hn::ShiftLeft<3>(hn::And(bits, hn::Set(dw, 2))));
+      }
+      hn::StoreU(hn::MulSub(to_floats(low_words), low_scale, low_minimum), df, floats + i);
+      hn::StoreU(hn::MulSub(to_floats(high_words), high_scale, high_minimum), df,
+                 floats + kBlock + i);
+    }
+    nibbles += kBlock;
+    floats += 2 * kBlock;
+  }
+}
+
+void ExpandQ4K(const void* blocks, float* floats, std::int64_t n) {
+  const auto* block = static_cast<const std::uint8_t*>(blocks);
+  for (std::int64_t i = 0; i < n; i += kSuperBlock, block += kQ4KBytes) {
+    expand_q4_q5_k(block, nullptr, block + 16, floats + i);
+  }
+}
+
+void ExpandQ5K(const void* blocks, float* floats, std::int64_t n) {
+  const auto* block = static_cast<const std::uint8_t*>(blocks);
+  for (std::int64_t i = 0; i < n; i += kSuperBlock, block += kQ5KBytes) {
+    expand_q4_q5_k(block, block + 16, block + 48, floats + i);
+  }
+}
+
+// Half a block of Q6_K: 128 weights.
+HWY_INLINE void expand_half_q6_k(const std::uint8_t* low_bits, const std::uint8_t* high_bits,
+                                 const std::int8_t* scales, float scale,
+                                 float* HWY_RESTRICT floats) {
+  const Floats df;
+  const Words dw;
+  for (std::size_t i = 0; i < kBlock; i += hn::Lanes(df)) {
+    const auto low0 = load_words(low_bits + i);
+    const auto low1 = load_words(low_bits + kBlock + i);
+    const auto high = load_words(high_bits + i);
+    const auto store = [&](std::size_t part, auto low, auto high_two) HWY_ATTR {
+      const auto words = hn::Sub(hn::Or(low, high_two), hn::Set(dw, 32));
+      const float part_scale = scale * static_cast<float>(scales[i / 16 + 2 * part]);
+      hn::StoreU(hn::Mul(to_floats(words), hn::Set(df, part_scale)), df,
+                 floats + part * kBlock + i);
+    };
+    const auto nibble = hn::Set(dw, 15);
+    const auto two_bits = hn::Set(dw, 48);
+    store(0, hn::And(low0, nibble), hn::And(hn::ShiftLeft<4>(high), two_bits));
+    store(1, hn::And(low1, nibble), hn::And(hn::ShiftLeft<2>(high), two_bits));
+    store(2, hn::ShiftRight<4>(low0), hn::And(high, two_bits));
+    store(3, hn::ShiftRight<4>(low1), hn::And(hn::ShiftRight<2>(high), two_bits));
+  }
+}
+
+void ExpandQ6K(const void* blocks, float* floats, std::int64_t n) {
+  const auto* block = static_cast<const std::uint8_t*>(blocks);
+  for (std::int64_t i = 0; i < n; i += kSuperBlock, block += kQ6KBytes) {
+    const float scale = half_at(block + 208);
+    const auto* scales = reinterpret_cast<const std::int8_t*>(block + 192);
+    expand_half_q6_k(block, block + 128, scales, scale, floats + i);
+    expand_half_q6_k(block + 64, block + 160, scales + 8, scale, floats + i + 128);
+  }
+}
+
+// NOLINTEND(misc-use-internal-linkage)
+}  // namespace slipstream::turbo::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace slipstream::turbo {
+
+HWY_EXPORT(ExpandF32);
+HWY_EXPORT(ExpandF16);
+HWY_EXPORT(ExpandBf16);
+HWY_EXPORT(ExpandQ8_0);
+HWY_EXPORT(ExpandQ4_0);
+HWY_EXPORT(ExpandIq4Nl);
+HWY_EXPORT(ExpandMxfp4);
+HWY_EXPORT(ExpandIq4Xs);
+HWY_EXPORT(ExpandQ4K);
+HWY_EXPORT(ExpandQ5K);
+HWY_EXPORT(ExpandQ6K);
+
+RowExpander row_expander(ggml_type type) {
+  // Before the first choice a pointer would lead to the code that chooses, at every call.
+  hwy::ChosenTarget& chosen = hwy::GetChosenTarget();
+  if (!chosen.IsInitialized()) chosen.Update(hwy::SupportedTargets());
+  switch (type) {
+    case GGML_TYPE_F32: return HWY_DYNAMIC_POINTER(ExpandF32);
+    case GGML_TYPE_F16: return HWY_DYNAMIC_POINTER(ExpandF16);
+    case GGML_TYPE_BF16: return HWY_DYNAMIC_POINTER(ExpandBf16);
+    case GGML_TYPE_Q8_0: return HWY_DYNAMIC_POINTER(ExpandQ8_0);
+    case GGML_TYPE_Q4_0: return HWY_DYNAMIC_POINTER(ExpandQ4_0);
+    case GGML_TYPE_IQ4_NL: return HWY_DYNAMIC_POINTER(ExpandIq4Nl);
+    case GGML_TYPE_MXFP4: return HWY_DYNAMIC_POINTER(ExpandMxfp4);
+    case GGML_TYPE_IQ4_XS: return HWY_DYNAMIC_POINTER(ExpandIq4Xs);
+    case GGML_TYPE_Q4_K: return HWY_DYNAMIC_POINTER(ExpandQ4K);
+    case GGML_TYPE_Q5_K: return HWY_DYNAMIC_POINTER(ExpandQ5K);
+    case GGML_TYPE_Q6_K: return HWY_DYNAMIC_POINTER(ExpandQ6K);
+    default: return ggml_get_type_traits(type)->to_float;
+  }
+}
+
+}  // namespace slipstream::turbo
+#endif
