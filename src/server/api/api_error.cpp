@@ -54,7 +54,8 @@ std::string to_json(const ApiError& error) {
                                  {"type", type_of(error.status)},
                                  {"param", text_or_null(error.param)},
                                  {"code", text_or_null(error.code)}}}};
-  // What a client sent comes back in messages: whatever it is, an answer can be made of it.
+  // Messages quote what the client sent. Bytes that are not UTF-8 are replaced, so that dump() never
+  // fails.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
