@@ -1,5 +1,4 @@
-// BrowserGuard: keeps foreign web pages from using the server through the browser of a permitted
-// user.
+// BrowserGuard: keeps foreign web pages from using the server through a permitted user's browser.
 //
 // A page of another origin has that origin in Origin, and is refused unless it was allowed. A page
 // whose host name was pointed at this server (DNS rebinding) has that name in Host. So the server

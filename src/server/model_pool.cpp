@@ -114,8 +114,8 @@ asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string asked,
   }
 }
 
-// A client that has its answer may unload the model before the handler of that answer has released
-// it.
+// A client that has its answer may ask to unload the model before that answer's handler releases
+// the model.
 void ModelPool::wait_while_held(std::string_view name) {
   constexpr std::chrono::seconds kPatience{1};
   constexpr std::chrono::milliseconds kLookAgain{10};

@@ -54,8 +54,7 @@ std::string to_json(const ApiError& error) {
                                  {"type", type_of(error.status)},
                                  {"param", text_or_null(error.param)},
                                  {"code", text_or_null(error.code)}}}};
-  // Messages quote what the client sent. Bytes that are not UTF-8 are replaced, so dump() does not
-  // throw.
+  // Messages quote what the client sent. dump() replaces bytes that are not UTF-8 and never throws.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -40,8 +40,7 @@ void check_demands(JsonFields& fields, const ChatRequest& request);
 // Refuses to continue a last message that cannot be continued. `name`: the field that asks for it.
 void check_continuation(JsonFields& fields, std::string_view name, const ChatRequest& request);
 
-// Moves long values out of the body, because a copy of JSON takes many times the memory of its
-// text.
+// Moves long values out of the body, because copied JSON takes many times the memory of its text.
 [[nodiscard]] ApiResult<ChatRequest> read_chat_request(Json& body);
 
 }  // namespace slipstream

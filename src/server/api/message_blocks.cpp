@@ -78,8 +78,7 @@ ApiResult<Json> tool_message(Json& block, const std::string& path) {
   return Json{{"role", "tool"}, {"tool_call_id", *id}, {"content", std::move(*content)}};
 }
 
-// Tool results come first, wherever they are among the blocks, because they answer the previous
-// message.
+// Tool results come first, wherever they are among the blocks: they answer the previous message.
 ApiResult<void> add_user(Json blocks, const std::string& path, Json& chat) {
   Json parts = Json::array();
   for (std::size_t i = 0; i < blocks.size(); ++i) {

@@ -14,8 +14,7 @@ namespace {
 
 bool is_cached(const Json& block) { return member(block, "cache_control") != nullptr; }
 
-// Clients put "cache_control" on the request, on blocks of "system", on tools, or on blocks of
-// messages.
+// Clients put "cache_control" on the request, blocks of "system", tools, or blocks of messages.
 bool wants_cache(const Json& body) {
   if (is_cached(body)) return true;
   for (const char* name : {"system", "tools"}) {
@@ -119,8 +118,7 @@ ReasoningDemand read_thinking(JsonFields& fields) {
   return demand;
 }
 
-// Reads "output_config": {"format": {"type": "json_schema", "schema": ...}}. It may also have an
-// "effort".
+// Reads "output_config": {"format": {"type": "json_schema", "schema": ...}}.
 std::optional<Json> read_output_format(JsonFields& fields, Json& body) {
   const Json* config = fields.object("output_config");
   const Json* format = config == nullptr ? nullptr : member(*config, "format");

@@ -26,8 +26,7 @@ struct ResponsesRequest {
   std::string items = {};
 };
 
-// Moves long values out of the body, because a copy of JSON takes many times the memory of its
-// text.
+// Moves long values out of the body, because copied JSON takes many times the memory of its text.
 [[nodiscard]] ApiResult<ResponsesRequest> read_responses_request(Json& body, PastResponses& past);
 
 }  // namespace slipstream

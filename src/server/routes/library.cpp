@@ -121,8 +121,7 @@ void add_library_routes(RouteTable& table, const RouteParts& parts) {
   add(verb::post, "/slipstream/hub/pull", &LibraryRoutes::pull);
 }
 
-// Shared by the handler and the thread that pulls. The handler may end first; the thread then ends
-// soon.
+// Shared by the handler and the thread that pulls. If the handler ends first, the thread ends soon.
 struct LibraryRoutes::Pull {
   using Clock = std::chrono::steady_clock;
 

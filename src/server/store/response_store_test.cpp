@@ -1,5 +1,4 @@
-// Tests that responses are stored, that the oldest are removed, and that other clients cannot see
-// them.
+// Tests that responses are stored and hidden from other clients, and that the oldest are removed.
 #include "server/store/response_store.h"
 
 #include <gtest/gtest.h>

@@ -26,8 +26,7 @@ std::size_t n_values_max(const ServedModel& model) {
   return kAlways + kPerToken * static_cast<std::size_t>(model.engine->n_context());
 }
 
-// Moves the messages and variables out of the request, because the template's values are made of
-// them.
+// Moves the messages and variables out of the request: the template's values are made of them.
 ApiResult<MarkedText> render(const ServedModel& model, ChatRequest& request) {
   set_reasoning_variables(request.reasoning, model.chat_template->abilities(),
                           request.template_variables);

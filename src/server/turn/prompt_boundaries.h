@@ -1,5 +1,4 @@
-// prompt_boundaries(): the positions in a chat's prompt, in tokens, from which other prompts may
-// differ.
+// prompt_boundaries(): the positions, in tokens, from which other prompts of chats may differ.
 //
 // The next conversation has the same system prompt and tools, but another first user message. The
 // next turn has all messages of this one, but perhaps not what the template wrote after the last

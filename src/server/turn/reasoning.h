@@ -23,8 +23,7 @@ void set_reasoning_variables(const ReasoningDemand& demand, const TemplateAbilit
 [[nodiscard]] std::optional<int> reasoning_limit(const ReasoningDemand& demand,
                                                  const TemplateAbilities& abilities);
 
-// How the sampler recognizes reasoning in the answers of a model with this format, after this
-// prompt.
+// How the sampler recognizes reasoning in answers of this format, after this prompt.
 [[nodiscard]] ReasoningParams reasoning_params(const ChatFormat& format, std::string_view prompt);
 
 }  // namespace slipstream

@@ -38,8 +38,8 @@ class TurnWriter {
   // of whole events.
   [[nodiscard]] virtual std::string begin() = 0;
   [[nodiscard]] virtual std::string write(TurnStep step) = 0;
-  // An event that changes nothing, sent after a silence: clients do not take comments as a sign of
-  // life.
+  // An event that changes nothing, sent after a silence. Clients do not take SSE comments as a sign
+  // of life.
   [[nodiscard]] virtual std::string ping() = 0;
   [[nodiscard]] virtual std::string write(const ApiError& error) = 0;
   [[nodiscard]] virtual std::string end(const Usage& usage) = 0;

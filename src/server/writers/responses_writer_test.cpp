@@ -1,5 +1,4 @@
-// Tests every byte that clients of the Responses API get for the steps of a turn, except ids and
-// times.
+// Tests every byte that clients of the Responses API get for a turn's steps, except ids and times.
 #include "server/writers/responses_writer.h"
 
 #include <gtest/gtest.h>
