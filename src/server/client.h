@@ -16,7 +16,7 @@ struct Client {
   std::string name;                             // clients take turns, by this name
   Salt salt = 0;                                // keeps clients from sharing cached prefixes
   int priority = 1;                             // 2 gets twice as many turns as 1
-  std::shared_ptr<ClientAccount> account = {};  // null: no limits; shared with the list of keys
+  std::shared_ptr<ClientAccount> account = {};  // null: not counted; shared with the list of keys
 
   void charge_prompt(std::size_t n_tokens) const {
     if (account) account->charge_prompt(n_tokens);

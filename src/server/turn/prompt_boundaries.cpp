@@ -13,7 +13,7 @@ class TokenReader {
  public:
   TokenReader(const Vocabulary& vocabulary, std::span<const Token> tokens, const std::string& text)
       : vocabulary_(vocabulary), tokens_(tokens) {
-    // The first token may be a BOS token that is not in the text.
+    // The first token may be a control token that is not in the text, such as BOS.
     const bool is_hidden = !tokens.empty() && vocabulary.is_control(tokens[0]) &&
                            !text.starts_with(vocabulary.piece(tokens[0], true));
     if (is_hidden) ++n_;
