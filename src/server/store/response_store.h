@@ -4,8 +4,8 @@
 // With a folder, responses survive a restart; without one they are kept in memory. A response is
 // visible only under the salt of the client that made it. A file has the id as its name. Its first
 // line is "slipstream-response 1 SALT CREATED_NS RESPONSE_BYTES ITEMS_BYTES". The response and the
-// items of its conversation follow, both as JSON. Files that cannot be read are removed. Files with
-// other names are left alone.
+// items of its conversation follow, both as JSON. Damaged files are removed when they are found.
+// Files with other names are left alone.
 //
 // Threads: thread-safe. put(), get() and remove() wait for the disk: call them on workers only.
 // Errors:  open(): as PrivateFolder. get(), remove(): kNotFound. put(): kUnsupported if the
