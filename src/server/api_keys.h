@@ -1,8 +1,8 @@
-// ApiKeys: who may ask. Without keys, everybody.
+// ApiKeys: checks which clients may use the server. Without keys, everybody may.
 //
 // Keys come from the command line, without limits, and from a file (keys_file.h) that may be read
-// again. They are compared in a time that does not depend on where they differ, and each key's
-// prefixes are salted with it: one tenant cannot find out what another has asked.
+// again. The time of a comparison does not depend on where keys differ. The prefixes of each key
+// are salted with it, so that one client cannot find out what another has asked.
 //
 // Threads: thread-safe. Errors: 401.
 #pragma once
@@ -24,10 +24,11 @@ class ApiKeys {
  public:
   ApiKeys(const std::vector<std::string>& keys, Metrics& metrics);
 
-  // In the place of those that were there. Who keeps its name keeps what it has used.
+  // Replaces the keys from the file. A key whose name stays keeps its account and what it has used.
   void set_file_keys(const std::vector<ClientKey>& keys);
 
-  // By the headers "Authorization: Bearer KEY" (OpenAI's) or, without it, "X-Api-Key: KEY" (Anthropic's).
+  // Finds the client by the header "Authorization: Bearer KEY" (OpenAI's) or, without it, by
+  // "X-Api-Key: KEY" (Anthropic's).
   [[nodiscard]] ApiResult<Client> check(std::string_view authorization,
                                         std::string_view x_api_key) const;
 
@@ -41,9 +42,9 @@ class ApiKeys {
   [[nodiscard]] std::shared_ptr<const Entries> entries() const;
 
   Metrics& metrics_;
-  Entries fixed_;  // of the command line
+  Entries fixed_;  // from the command line
   mutable Mutex mutex_;
-  // Null: everybody may ask. Shared with checks that go on while it is replaced.
+  // Null: everybody may use the server. Shared with checks that are running when it is replaced.
   std::shared_ptr<const Entries> entries_ SLIP_GUARDED_BY(mutex_);
 };
 

@@ -58,11 +58,11 @@ class ApiServer::Impl {
   }
 
   ~Impl() {
-    if (library_) library_->stop();  // handlers wait for what they asked of it
-    if (http_) http_->stop();        // handlers use the models
+    if (library_) library_->stop();  // first: handlers wait for its searches and pulls
+    if (http_) http_->stop();        // before the models: handlers use them
     workers_.join();
     library_.reset();
-    pool_.reset();  // their last events are for handlers that are no more
+    pool_.reset();  // the engines' last events go to handlers that no longer exist
   }
 
   Result<int> reload_keys() {
@@ -106,7 +106,7 @@ class ApiServer::Impl {
   [[nodiscard]] std::string address() const { return http_->address(); }
   bool drain(std::chrono::milliseconds time_max) {
     is_draining_ = true;
-    if (library_) library_->stop();  // a pull goes on the next time; nobody waits for it now
+    if (library_) library_->stop();  // a pull is not waited for: it can be resumed
     return http_->drain(time_max);
   }
 
@@ -124,7 +124,7 @@ class ApiServer::Impl {
     metrics_.count_http(label_of(exchange.path()), exchange.outcome());
   }
 
-  // Few of them: whoever asks for what is not there makes no new ones.
+  // Requests for unknown paths add no labels, so that their number stays small.
   [[nodiscard]] std::string_view label_of(std::string_view path) const {
     if (const Route* route = table_.find(path)) return route->path;
     return find_web_file(path) != nullptr ? "web" : "other";
@@ -141,10 +141,10 @@ class ApiServer::Impl {
       if (request.method() == http::verb::options) co_return co_await allow_headers(exchange);
     }
     const std::string_view path = exchange.path();
-    // The page in which a user enters the key.
+    // No key is needed: the user enters the key in this page.
     if (const WebFile* file = find_web_file(path)) co_return co_await web_app(exchange, *file);
     const Route* route = table_.find(path, method_of(request));
-    // Before anything is said about what there is.
+    // The key is checked before the answer reveals whether the path exists.
     ApiResult<Client> client =
         keys_.check(request[http::field::authorization], request["x-api-key"]);
     if (!client && (route == nullptr || !route->is_open)) {
@@ -175,7 +175,7 @@ class ApiServer::Impl {
     co_return co_await route.answer(exchange, client);
   }
 
-  // HEAD is GET whose answer has no body.
+  // HEAD is handled like GET; its answer has no body.
   static http::verb method_of(const HttpRequest& request) {
     return request.method() == http::verb::head ? http::verb::get : request.method();
   }
@@ -192,10 +192,11 @@ class ApiServer::Impl {
     co_return ApiResult<void>();
   }
 
-  // A browser asks before it sends what a page made it send.
+  // Answers a browser's preflight request.
   static RouteAnswer allow_headers(HttpExchange& exchange) {
     exchange.add_header("Access-Control-Allow-Methods", "GET, POST, DELETE");
-    // The SDKs add headers of their own, which differ by version. The origin is allowed already.
+    // All requested headers are allowed: the origin was already allowed, and the SDKs add headers
+    // of their own, which differ by version.
     const std::string_view asked = exchange.request()["Access-Control-Request-Headers"];
     exchange.add_header("Access-Control-Allow-Headers",
                         asked.empty() ? "Authorization, Content-Type, X-Api-Key, X-Request-Id"
@@ -211,7 +212,7 @@ class ApiServer::Impl {
   const BrowserGuard guard_;
   std::atomic<bool> is_draining_ = false;
   std::unique_ptr<ModelPool> pool_;
-  std::unique_ptr<LibraryRoutes> library_;  // none: clients manage no models
+  std::unique_ptr<LibraryRoutes> library_;  // null: clients cannot manage models
   std::unique_ptr<ResponseStore> responses_;
   WorkerPool workers_;
   std::optional<RouteParts> parts_;
@@ -224,7 +225,7 @@ ApiServer::~ApiServer() = default;
 
 Result<std::unique_ptr<ApiServer>> ApiServer::start(const ApiServerOptions& options,
                                                     ModelPoolOptions models) {
-  // Such as of a variable that is not set: everybody would have it.
+  // A key may be empty because a variable is not set. Then everybody would have it.
   if (std::ranges::any_of(options.api_keys, [](const std::string& key) { return key.empty(); })) {
     return fail(Code::kInvalidArgument,
                 "an API key is empty: give every key a text, or name none to let everybody ask");
@@ -236,7 +237,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(const ApiServerOptions& opti
   if (const Result<void> opened = impl->open_responses(); !opened) {
     return std::unexpected(opened.error());
   }
-  impl->set_models(std::move(models));  // first: somebody may have waited for the door to open
+  impl->set_models(std::move(models));  // before start(): requests may come at once
   if (const Result<void> started = impl->start(); !started) {
     return std::unexpected(started.error());
   }

@@ -1,7 +1,7 @@
-// ApiServer: `slipstream serve`. OpenAI's API over HTTP, in front of an engine.
+// ApiServer: `slipstream serve`. It serves OpenAI's API over HTTP, in front of an engine.
 //
-// Threads: thread-safe. Errors: start(): as of the address, the file of keys and the stored
-// responses.
+// Threads: thread-safe.
+// Errors:  start(): for the address, the file of keys and the stored responses.
 #pragma once
 
 #include <memory>
@@ -17,19 +17,19 @@ namespace slipstream {
 
 struct ApiServerOptions {
   HttpOptions http;
-  std::vector<std::string> api_keys;  // none: everybody may ask
-  std::string keys_file = {};         // more of them, with limits (keys_file.h); empty: none
+  std::vector<std::string> api_keys;  // empty, and no keys_file: everybody may use the server
+  std::string keys_file = {};         // more keys, with limits (keys_file.h); empty: none
   BrowserGuardOptions browsers = {};
   ResponseStoreOptions responses = {};
   std::string build_info = {};  // of the program, for /props
   int n_restarts = 0;           // of the process, for /metrics
-  int n_workers = 2;            // threads that make of a body what the engine takes
-  int n_waiting_max = 256;      // requests that wait for them
+  int n_workers = 2;            // threads that turn bodies into requests to the engine
+  int n_waiting_max = 256;      // limit of requests that wait for a worker
 };
 
 class ApiServer {
  public:
-  // The door is open before the models are loaded: /health answers, /ready says no, and requests
+  // The server answers before the models are loaded: /health succeeds, /ready fails, and requests
   // wait for the load.
   [[nodiscard]] static Result<std::unique_ptr<ApiServer>> start(const ApiServerOptions& options,
                                                                 ModelPoolOptions models);
@@ -37,12 +37,13 @@ class ApiServer {
   ApiServer(const ApiServer&) = delete;
   ApiServer& operator=(const ApiServer&) = delete;
 
-  // Whether all models that are to stay are loaded; an error if one could not be.
+  // Whether all pinned models are loaded; an error if one could not be loaded.
   [[nodiscard]] Result<bool> is_ready() const;
-  // Reads the file of keys again; how many there are. Where it cannot be used, the old ones stay.
+  // Reads the file of keys again and returns their number. If it cannot be used, the old keys stay.
   [[nodiscard]] Result<int> reload_keys();
   [[nodiscard]] std::string address() const;
-  // Takes no more requests and lets those in progress end, until the time is up. Whether all did.
+  // Accepts no more requests and lets those in progress end until the time is up. Returns whether
+  // all have ended.
   bool drain(std::chrono::milliseconds time_max);
 
  private:

@@ -1,4 +1,4 @@
-// What a byte is, whatever the locale says: markup and JSON are ASCII.
+// Classes of bytes, independent of the locale: markup and JSON are ASCII.
 //
 // Threads: immutable.
 #pragma once

@@ -1,5 +1,5 @@
-// Base64, as RFC 4648 has it. Boost's is an internal of Beast's, and a library for these lines
-// would be one more to keep.
+// Base64 as in RFC 4648. Boost's version is internal to Beast, and these lines do not justify
+// another library.
 //
 // Threads: thread-safe.
 #pragma once

@@ -14,7 +14,7 @@ namespace {
 
 using Members = Json::object_t;
 
-constexpr std::size_t kMessageBytesMax = 256;  // the parser quotes what it read, however long
+constexpr std::size_t kMessageBytesMax = 256;  // the parser quotes any length of what it read
 
 bool has_doubles(const Members::Container& members) {
   for (auto one = members.begin(); one != members.end(); ++one) {
@@ -26,10 +26,10 @@ bool has_doubles(const Members::Container& members) {
   return false;
 }
 
-// Sorted instead of hashed: a client could choose names that collide.
+// Sorts the names instead of hashing them, because a client could choose names that collide.
 void keep_last_of_each_name(Members& object) {
   constexpr std::size_t kFew = 16;
-  Members::Container& members = object;  // the map's own [] wants a name
+  Members::Container& members = object;  // the map's own [] takes a name
   if (members.size() <= kFew && !has_doubles(members)) return;
   std::vector<std::size_t> order(members.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -56,7 +56,8 @@ void keep_last_of_each_name(Members& object) {
   object = std::move(kept);
 }
 
-// A vector of pairs with a constant name would copy all values to grow: each with all below it.
+// When a vector of pairs with constant names grows by itself, it copies all values, each with
+// everything below it. This moves them.
 void make_room_for_one(Members::Container& members) {
   if (members.size() < members.capacity()) return;
   Members::Container larger;
@@ -65,16 +66,17 @@ void make_room_for_one(Members::Container& members) {
   members.swap(larger);
 }
 
-// Memory beside the value itself, which its array or object has: what the heap adds is guessed.
+// The memory of a value besides the Json itself, which is part of its array or object. The overhead
+// of the heap is an estimate.
 std::size_t heap_bytes(const Json& value) {
-  constexpr std::size_t kBlock = 16;  // what malloc() keeps of its own
+  constexpr std::size_t kBlock = 16;  // malloc()'s own data per block
   if (value.is_string())
     return sizeof(std::string) + kBlock + value.get_ref<const std::string&>().size();
   if (value.is_structured()) return sizeof(Members) + kBlock;
   return 0;
 }
 
-// nlohmann's events of a text, in the order of the text.
+// Builds the value from nlohmann's events, which come in the order of the text.
 class Builder final : public nlohmann::json_sax<Json> {
  public:
   Builder(const JsonLimits& limits, std::size_t text_bytes)
@@ -124,9 +126,9 @@ class Builder final : public nlohmann::json_sax<Json> {
     if (open_.size() >= limits_.json_nesting_max) {
       return refuse(format_text("it is nested more than {} deep", limits_.json_nesting_max));
     }
-    // Only what is innermost grows, so that this stays where it is.
+    // Only the innermost value grows, so the addresses of the outer ones stay valid.
     open_.push_back(place(std::move(value)));
-    return open_.back() != nullptr;  // else nothing more is read
+    return open_.back() != nullptr;  // false stops the parser
   }
   Json* place(Json value) {
     if (++n_values_ > limits_.json_values_max) {
@@ -151,7 +153,7 @@ class Builder final : public nlohmann::json_sax<Json> {
     }
     auto& members = open_.back()->get_ref<Members&>();
     make_room_for_one(members);
-    // Of the vector below it: the map's own emplace() would look for the name first.
+    // This is the vector's emplace_back(). The map's own emplace() would search for the name first.
     return &members.emplace_back(std::move(name_), std::move(value)).second;
   }
 
@@ -161,7 +163,7 @@ class Builder final : public nlohmann::json_sax<Json> {
   std::vector<Json*> open_;
   string_t name_;
   std::size_t n_values_ = 0;
-  std::size_t n_bytes_ = 0;  // of values, names and the heap
+  std::size_t n_bytes_ = 0;  // of values, names and heap blocks
   Error error_ = {};
 };
 

@@ -1,12 +1,12 @@
-// parse_bounded(): JSON that a client sent, as a body or inside a string of one.
+// parse_bounded(): parses JSON that a client sent, as a body or inside a string of a body.
 //
-// Everything that a client's text may become JSON goes through here. Nesting, the number of
-// values and their memory, many times that of their text, are bounded while it is read; time is
-// linear (n log n in one object's members), where ordered_json's own parser looks through all
-// members of an object for each new one. Of members with the same name the last counts.
+// All JSON from clients must be parsed here. Nesting, the number of values and their memory, which
+// is many times that of the text, are bounded during parsing. The time is linear (n log n in the
+// members of one object); ordered_json's own parser searches all members of an object for each new
+// one. If members have the same name, the last counts.
 //
-// Threads: immutable. Errors: kInvalidArgument for what is no JSON, kUnsupported for too much of
-// it.
+// Threads: immutable.
+// Errors:  kInvalidArgument if the text is not JSON, kUnsupported if it exceeds a limit.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,9 +17,10 @@
 
 namespace slipstream {
 
-// nlohmann's destructor first moves all values of an array into another one; this needs no memory.
+// Empties the value without allocating memory. nlohmann's destructor first moves all values into
+// another array.
 void destroy(nlohmann::ordered_json& json);
-// All values of it, itself included.
+// The number of values in it, including itself.
 [[nodiscard]] std::size_t n_values(const nlohmann::ordered_json& json);
 
 [[nodiscard]] Result<nlohmann::ordered_json> parse_bounded(std::string_view text,

@@ -88,7 +88,7 @@ TEST(BoundedJson, MemoryIsBoundedAtTheSizeOfABody) {
   EXPECT_TRUE(parse_bounded(tokens + "0]").has_value());
 }
 
-// ordered_json's own parser takes 6.7 s for 60,000 of them.
+// ordered_json's own parser takes 6.7 s for 60,000 names.
 TEST(BoundedJson, ABodyOfNothingButNamesTakesLinearTime) {
   std::string text = "{";
   text.reserve(kHttpLimits.http_body_bytes_max);
@@ -114,7 +114,7 @@ TEST(BoundedJson, ManyTinyValuesAreRefused) {
     ASSERT_FALSE(read.has_value()) << dense;
     EXPECT_EQ(read.error().code, Code::kUnsupported);
   }
-  // What clients send, at its densest.
+  // The densest JSON that clients send.
   for (const std::string_view usual :
        {"0", "1234", R"({"role":"user","content":"x"})", R"({"type":"text","text":"x"})",
         R"({"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string"}}}})"}) {

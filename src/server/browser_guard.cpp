@@ -10,7 +10,7 @@
 namespace slipstream {
 namespace {
 
-// "[::1]:8080" and "localhost:8080" without the port.
+// Removes the port from "[::1]:8080" or "localhost:8080".
 std::string_view name_of(std::string_view host) {
   const std::size_t end = host.starts_with('[') ? host.find(']') : host.find(':');
   if (end == std::string_view::npos) return host;

@@ -1,10 +1,10 @@
-// BrowserGuard: keeps web pages from using a server through the browser of somebody who may.
+// BrowserGuard: keeps foreign web pages from using the server through a permitted user's browser.
 //
-// A page of another origin says so in Origin, and is refused unless its origin was allowed. A page
-// whose name was pointed at this address (DNS rebinding) gives itself away by its name in Host: a
-// server only answers to its own names, to those that were allowed and, if others can reach it, to
-// addresses, which nobody can point elsewhere. Where every request needs a key it may answer to all
-// names: no page knows the key.
+// A page of another origin has that origin in Origin, and is refused unless it was allowed. A page
+// whose host name was pointed at this server (DNS rebinding) has that name in Host. So the server
+// answers only to its own names, to allowed names and, if other machines can reach it, to IP
+// addresses, which nobody can point elsewhere. If every request needs a key, the server may answer
+// to all names, because no page knows the key.
 //
 // Threads: immutable. Errors: 403.
 #pragma once
@@ -19,7 +19,7 @@ namespace slipstream {
 
 struct BrowserGuardOptions {
   bool is_local = true;                   // the server listens on a loopback address
-  bool answers_to_all = false;            // unless it is local
+  bool answers_to_all = false;            // to all names; ignored if it is local
   std::vector<std::string> hosts = {};    // further names for this server, without a port; "*": all
   std::vector<std::string> origins = {};  // "https://chat.example.org"; "*" for all
 };
@@ -28,8 +28,8 @@ class BrowserGuard {
  public:
   explicit BrowserGuard(BrowserGuardOptions options) : options_(std::move(options)) {}
 
-  // The headers of a request; empty if absent. The result is the origin that the answer is to allow
-  // by CORS; empty: none.
+  // host, origin: the headers of a request; empty if absent. Returns the origin that the answer
+  // must allow by CORS; empty if none.
   [[nodiscard]] ApiResult<std::string> check(std::string_view host, std::string_view origin) const;
 
  private:

@@ -21,7 +21,7 @@ TEST(BrowserGuard, ALocalServerAnswersToLocalNamesOnly) {
   }
 }
 
-// Of a name that was pointed here (DNS rebinding), the page would be of the server's own origin.
+// With DNS rebinding, a page has the server's own origin, because its name was pointed here.
 TEST(BrowserGuard, AServerForOthersAnswersToAddressesAndItsNames) {
   const BrowserGuard open({.is_local = false});
   for (const std::string_view host :

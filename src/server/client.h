@@ -1,4 +1,4 @@
-// Client: who asks.
+// Client: the sender of a request.
 //
 // Threads: plain data; the account is thread-safe.
 #pragma once
@@ -13,10 +13,10 @@
 namespace slipstream {
 
 struct Client {
-  std::string name;                             // clients take turns
-  Salt salt = 0;                                // and see no prefixes of each other's
-  int priority = 1;                             // 2 has twice the turns of 1
-  std::shared_ptr<ClientAccount> account = {};  // null: nobody counts; shared with the list of keys
+  std::string name;                             // clients take turns, by this name
+  Salt salt = 0;                                // keeps clients from sharing cached prefixes
+  int priority = 1;                             // 2 gets twice as many turns as 1
+  std::shared_ptr<ClientAccount> account = {};  // null: not counted; shared with the list of keys
 
   void charge_prompt(std::size_t n_tokens) const {
     if (account) account->charge_prompt(n_tokens);

@@ -30,7 +30,7 @@ ClientAccount::ClientAccount(std::string name, const ClientLimits& limits,
 void ClientAccount::set_limits(const ClientLimits& limits, Clock::time_point now) {
   const MutexLock lock(mutex_);
   fill(now);
-  // What has been used of the old allowance is used of the new one.
+  // Tokens that were used from the old allowance count as used from the new one.
   n_tokens_left_ += limits.n_tokens_per_minute_max - limits_.n_tokens_per_minute_max;
   limits_ = limits;
 }

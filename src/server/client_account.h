@@ -1,11 +1,12 @@
-// ClientAccount: what one key uses, against what it may use: requests at a time and tokens per
-// minute.
+// ClientAccount: what one key uses and what it may use: requests at a time and tokens per minute.
 //
-// Tokens are a bucket that a minute fills. A request is taken while the bucket has any, and what it
-// turns out to need is then taken from it, below nothing if need be: nobody knows before how much a
-// model will write. So a key may go over by what it had in progress, and waits all the longer.
+// Tokens are in a bucket that fills up within a minute. A request is accepted while the bucket has
+// tokens. What the request uses is then taken from the bucket, which may become negative, because
+// nobody knows in advance how much a model will write. So a key may exceed its limit by the
+// requests in progress, and then waits longer.
 //
-// Threads: thread-safe. Errors: begin(): 429, with the time after which it is worth another try.
+// Threads: thread-safe.
+// Errors:  begin(): 429, with the time after which the client should try again.
 #pragma once
 
 #include <chrono>
@@ -20,8 +21,8 @@
 namespace slipstream {
 
 struct ClientLimits {
-  int n_requests_max = 0;           // at a time; 0: as many as there is room for
-  int n_tokens_per_minute_max = 0;  // of prompts and answers; 0: as many as can be computed
+  int n_requests_max = 0;           // at a time; 0: no limit
+  int n_tokens_per_minute_max = 0;  // of prompts and answers; 0: no limit
 
   bool operator==(const ClientLimits&) const = default;
 };
@@ -32,10 +33,10 @@ class ClientAccount : public std::enable_shared_from_this<ClientAccount> {
 
   ClientAccount(std::string name, const ClientLimits& limits, const ClientMetrics& metrics);
 
-  // After the file was read again: what is in progress stays counted.
+  // Call this after the file was read again. Requests in progress stay counted.
   void set_limits(const ClientLimits& limits, Clock::time_point now = Clock::now());
 
-  // One request in progress, until it is destroyed.
+  // Counts one request in progress until it is destroyed.
   class Request {
    public:
     explicit Request(std::shared_ptr<ClientAccount> account) : account_(std::move(account)) {}

@@ -46,7 +46,7 @@ TEST_F(Accounts, TokensPerMinuteComeBackWithTime) {
   EXPECT_EQ(refused.error().retry_after_s, 11) << "10 a second, and 100 more than there were";
   EXPECT_FALSE(ann->begin(start_ + seconds(10)).has_value());
   EXPECT_TRUE(ann->begin(start_ + seconds(11)).has_value()) << "as it was told";
-  // Whoever has not asked for long has a minute's worth, and no more.
+  // After a long pause a client has the tokens of one minute, not more.
   ann->charge_prompt(601, start_ + seconds(3600));
   EXPECT_FALSE(ann->begin(start_ + seconds(3600)).has_value());
 }

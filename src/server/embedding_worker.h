@@ -1,7 +1,7 @@
-// EmbeddingWorker: a thread that embeds, so that the threads of HTTP never wait for it.
+// EmbeddingWorker: a thread that computes embeddings, so that the HTTP threads never wait for them.
 //
-// Threads: thread-safe; embed() is awaited on the handler's executor. Errors: as of embedder.h;
-// kOverloaded when too many wait.
+// Threads: thread-safe; embed() is awaited on the handler's executor.
+// Errors:  as in embedder.h; kOverloaded if too many texts wait.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ class EmbeddingWorker {
  private:
   const std::unique_ptr<Embedder> embedder_;
   std::atomic<int> n_waiting_ = 0;
-  boost::asio::thread_pool thread_{1};  // last: it uses everything above
+  boost::asio::thread_pool thread_{1};  // must be the last member: it uses all others
 };
 
 }  // namespace slipstream

@@ -1,5 +1,4 @@
-// JSON as clients send it and get it: its type, how it is written, and a look at what may be any
-// value.
+// The type of JSON that clients send and get, with functions to write it and to access members.
 //
 // Threads: immutable. Errors: none.
 #pragma once
@@ -11,22 +10,22 @@
 
 namespace slipstream {
 
-// Keys keep their order: schemas and templates care.
+// Keys keep their order, because it matters to schemas and templates.
 using Json = nlohmann::ordered_json;
 
-// On one line. What is not UTF-8 has no place in JSON and is replaced.
+// Writes JSON on one line. Bytes that are not UTF-8 are replaced, because JSON cannot contain them.
 inline std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Null: it is not there, or this is no object.
+// Returns null if there is no such member, or if `object` is not an object.
 inline const Json* member(const Json& object, std::string_view name) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(name);
   return found == object.end() ? nullptr : &*found;
 }
 
-// Moved out of the object; null if it is not there.
+// Moves a member out of the object; null if there is no such member.
 inline Json take(Json& object, std::string_view name) {
   const auto found = object.find(name);
   return found == object.end() ? Json() : std::move(*found);

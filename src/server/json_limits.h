@@ -1,4 +1,4 @@
-// JsonLimits: how deep, many and large the values of JSON may be.
+// JsonLimits: limits for the nesting, the number and the memory of JSON values.
 //
 // Threads: immutable.
 #pragma once
@@ -8,10 +8,10 @@
 namespace slipstream {
 
 struct JsonLimits {
-  // JSON of a client that is nested deeper or has more values is refused while it is read, in a
-  // body and in a string that is read as JSON again (server/bounded_json.h). So is what takes more
-  // memory than this, or so many times that of its text, but for the first megabyte: messages of
-  // one letter take nine times theirs, a list of such texts sixteen.
+  // A client's JSON that exceeds a limit is refused during parsing, both in a body and in a string
+  // that is parsed as JSON (server/bounded_json.h). Its memory may be at most json_bytes_max, and
+  // at most json_bytes_per_byte_max times its text plus json_free_bytes. Messages of one letter
+  // take nine times their text; a list of one-letter texts takes sixteen times.
   std::size_t json_nesting_max = 128;
   std::size_t json_values_max = std::size_t{1} << 23;
   std::size_t json_bytes_max = std::size_t{128} << 20;

@@ -21,7 +21,7 @@ constexpr int kPriorityMax = 100;
 constexpr std::array<std::string_view, 6> kFields = {
     "name", "key", "key_sha256", "priority", "max_parallel_requests", "tokens_per_minute"};
 
-// It becomes a word of the log and a label.
+// The name becomes a word in the log and a label of metrics.
 bool is_name(std::string_view name) {
   constexpr std::string_view kOthers = "-_.@";
   return !name.empty() && name.size() <= kNameBytesMax && std::ranges::all_of(name, [&](char c) {
@@ -136,7 +136,8 @@ Result<std::vector<ClientKey>> read_keys_file(const std::string& path) {
   if (!text) return std::unexpected(text.error());
   const Result<Json> file = parse_bounded(*text);
   if (!file) {
-    // Without what was read last: it may be of a key, and this goes into the log.
+    // The message goes to the log. The parser's quote of what it read last is removed, because it
+    // may be part of a key.
     const std::string& why = file.error().message;
     return fail(Code::kInvalidArgument,
                 format_text("{} is no JSON: {}", path, why.substr(0, why.find(": "))));

@@ -1,13 +1,13 @@
-// read_keys_file(): who may ask, and how much, from a file of the operator's:
+// read_keys_file(): reads the operator's file of clients and their limits:
 //
 //   {"keys": [{"name": "ann", "key": "..."},
 //             {"name": "batch", "key_sha256": "9f86d0...", "priority": 1,
 //              "max_parallel_requests": 2, "tokens_per_minute": 60000}]}
 //
-// A file that others may read must have no keys, only hashes of them. Everything that is not
-// understood is refused: a limit that is misspelt would be none.
+// A file that others may read must have hashes instead of keys. Unknown fields are refused, because
+// a misspelt limit would otherwise have no effect.
 //
-// Threads: immutable. Errors: kInvalidArgument, kPermission, kIo: they say where in the file.
+// Threads: immutable. Errors: kInvalidArgument, kPermission, kIo, with the place in the file.
 #pragma once
 
 #include <array>
@@ -20,14 +20,14 @@
 
 namespace slipstream {
 
-// SHA-256 of a key: what is compared is of one length, whatever a client sends.
+// The SHA-256 of a key. All compared values have the same length, whatever a client sends.
 using KeyDigest = std::array<unsigned char, 32>;
 [[nodiscard]] KeyDigest digest_of_key(std::string_view key);
 
 struct ClientKey {
   std::string name;  // for logs, metrics and turns; never the key
   KeyDigest digest;
-  int priority = 1;  // 2 has twice the turns of 1
+  int priority = 1;  // 2 gets twice as many turns as 1
   ClientLimits limits = {};
 };
 

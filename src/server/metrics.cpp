@@ -39,7 +39,7 @@ Histogram& add_histogram(prometheus::Registry& registry, const std::string& name
       {{"model_name", model_name}}, buckets);
 }
 
-// Families of values that are read now, in the order in which they were first named.
+// Families of values that are read now, in the order in which they were added first.
 class Reading {
  public:
   void gauge(const std::string& name, const std::string& help, double value,

@@ -1,7 +1,7 @@
-// Metrics: what GET /metrics tells Prometheus, under vLLM's names where the meaning is the same.
+// Metrics: what GET /metrics tells Prometheus, with vLLM's names if the meaning is the same.
 //
 // Requests are measured where their answers are sent, so that the times are those that clients see.
-// What the engine counts itself is read when it is asked for.
+// The engine's own counters are read for each GET /metrics.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once
@@ -25,12 +25,12 @@
 
 namespace slipstream {
 
-// Of the requests to one model.
+// Metrics of the requests to one model.
 class RequestMetrics {
  public:
   RequestMetrics(prometheus::Registry& registry, const std::string& model_name);
 
-  // A request from its arrival to its last token.
+  // Measures a request from its arrival to its last token.
   class Watch {
    public:
     using Clock = std::chrono::steady_clock;
@@ -57,9 +57,9 @@ class RequestMetrics {
   const std::string model_name_;
 };
 
-// Of the requests with one key. The registry's, as long as it lives.
+// Metrics of the requests with one key. The registry owns them.
 struct ClientMetrics {
-  prometheus::Counter* requests;       // that were taken
+  prometheus::Counter* requests;       // accepted
   prometheus::Counter* over_requests;  // refused: too many at a time
   prometheus::Counter* over_tokens;    // refused: too many tokens per minute
   prometheus::Counter* prompt_tokens;
@@ -68,19 +68,19 @@ struct ClientMetrics {
 
 class Metrics {
  public:
-  // The same counters for the same name, which is never a key.
+  // Returns the same counters for the same name, which is never a key.
   [[nodiscard]] ClientMetrics client(const std::string& name);
 
-  // The same object for the same name, as long as this lives.
+  // Returns the same object for the same name. It lives as long as this object.
   [[nodiscard]] RequestMetrics& requests_of(const std::string& model_name);
 
-  // An HTTP request that was answered.
+  // Counts an HTTP request that was answered.
   void count_http(std::string_view path, int status);
 
-  // Of this process, by its supervisor. Once.
+  // Counts the supervisor's restarts of this process. Call this once.
   void count_restarts(int n);
 
-  // What an engine says of itself at this moment.
+  // The current values of one engine.
   struct EngineReading {
     std::string model_name;
     std::string kv_scheme;
@@ -88,7 +88,7 @@ class Metrics {
     std::uint64_t kv_f16_bytes;
     RunnerStats stats;
   };
-  // In Prometheus's text format.
+  // All metrics in Prometheus's text format.
   [[nodiscard]] std::string text(const std::vector<EngineReading>& engines,
                                  const std::vector<turbo::ExpertCounters>& experts) const;
 

@@ -1,10 +1,12 @@
-// ModelLibrary: models beyond those that the server was started with: those on this machine's disk,
-// and those of a hub that could be fetched. The server asks; who starts it knows where they are.
+// ModelLibrary: models besides those that the server was started with: models on this machine's
+// disk, and models of a hub that can be downloaded. The caller that starts the server implements
+// it and knows where the models are.
 //
-// Every call may take long, for it reads disks or asks other hosts.
+// Every call may take long, because it reads disks or sends requests to other hosts.
 //
-// Threads: thread-safe. Errors: kNotFound for a model that is not installed; kInvalidArgument for
-// what is no name; as of disk and network.
+// Threads: thread-safe.
+// Errors:  kNotFound for a model that is not installed, kInvalidArgument for an invalid name, and
+//          errors of disk and network.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +27,9 @@ class ModelLibrary {
   struct Installed {
     std::string name;
     std::string path;
-    std::uint64_t n_bytes = 0;  // of its files
+    std::uint64_t n_bytes = 0;  // size of its files
     std::string quant;
-    // With which context and KV scheme it would be loaded; why not, where it would not fit.
+    // The context and KV scheme with which it would be loaded, or the reason why it does not fit.
     int n_context = 0;
     std::string kv;
     std::string why_not;
@@ -52,11 +54,11 @@ class ModelLibrary {
   ModelLibrary& operator=(const ModelLibrary&) = delete;
 
   [[nodiscard]] virtual Result<std::vector<Installed>> list() = 0;
-  // One that is installed, as the pool can load it, under the name that it has in list().
+  // Returns an installed model for the pool to load, under the name that it has in list().
   [[nodiscard]] virtual Result<PooledModel> find(std::string_view name) = 0;
   [[nodiscard]] virtual Result<std::vector<Found>> search(std::string_view text,
                                                           const std::stop_token& stop) = 0;
-  // Reads the name only.
+  // Checks only the form of the name.
   [[nodiscard]] virtual Result<void> check_name(std::string_view name) const = 0;
   [[nodiscard]] virtual Result<void> pull(std::string_view name,
                                           const std::function<void(const Progress&)>& on_progress,

@@ -64,7 +64,7 @@ asio::awaitable<ApiResult<std::string>> ModelPool::resolve(std::string name) {
   co_return std::unexpected(std::move(error));
 }
 
-// Two requests may have looked for the same one at the same time.
+// Two requests may have looked for the same model at the same time, so it may be there already.
 std::string ModelPool::add(PooledModel model) {
   const MutexLock lock(mutex_);
   std::string name = model.name;
@@ -102,7 +102,7 @@ asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string asked,
                      .param = "model"});
       }
       entry->is_wanted = true;
-      // After a silence it is there already.
+      // After a silence the signal is already in the list.
       if (!std::ranges::contains(entry->waiting, signal)) entry->waiting.push_back(signal);
     }
     has_work_.notify_one();
@@ -114,7 +114,8 @@ asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string asked,
   }
 }
 
-// Who has just been answered may come sooner than what answered lets go of the model.
+// A client that has its answer may ask to unload the model before that answer's handler releases
+// the model.
 void ModelPool::wait_while_held(std::string_view name) {
   constexpr std::chrono::seconds kPatience{1};
   constexpr std::chrono::milliseconds kLookAgain{10};
@@ -169,7 +170,7 @@ std::vector<ModelPool::Status> ModelPool::list() const {
   return statuses;
 }
 
-// Who lists models again and again waits in a queue of this length, at most.
+// At most kLookingMax requests wait in the queue for the library.
 asio::awaitable<ApiResult<std::vector<ModelPool::Status>>> ModelPool::list_all() {
   constexpr int kLookingMax = 32;
   std::vector<Status> statuses = list();
@@ -224,7 +225,7 @@ void ModelPool::run(const std::stop_token& stop) {
 }
 
 void ModelPool::wait_for_work(const std::stop_token& stop) {
-  constexpr std::chrono::seconds kLookAgain{1};  // for idle ones
+  constexpr std::chrono::seconds kLookAgain{1};  // for idle models
   const MutexLock lock(mutex_);
   const auto has_work = [this]() SLIP_TSA(no_thread_safety_analysis) {
     return std::ranges::contains(entries_, true, &Entry::is_wanted);
@@ -250,7 +251,7 @@ void ModelPool::unload_idle() {
   }
 }
 
-// What is thrown, such as for want of memory, costs this model, not the process.
+// An exception, for example for lack of memory, fails the load of this model but not the process.
 void ModelPool::load(Entry& entry, const std::stop_token& stop) {
   try {
     const Result<void> has_room = make_room(entry);
@@ -297,7 +298,7 @@ void ModelPool::settle(Entry& entry, Result<std::unique_ptr<ServedModel>> loaded
   for (const std::shared_ptr<Signal>& signal : waiting) signal->notify();
 }
 
-// Nobody can take hold of it meanwhile: get() needs the lock too.
+// Nobody can begin to hold the result while the lock is held, because get() needs it, too.
 ModelPool::Entry* ModelPool::least_recently_used_idle() {
   Entry* oldest = nullptr;
   for (Entry& entry : entries_) {

@@ -1,15 +1,14 @@
-// ModelPool: the models that clients can name. Pinned ones are loaded at once and stay; others are
-// loaded when they are asked for, and make room again when they are not.
+// ModelPool: the models that clients can name. Pinned models are loaded at once and stay loaded.
+// Others are loaded on request and may be unloaded when idle. The pool looks for an unknown name in
+// the library, if there is one, and adds the installed model to those loaded on request.
 //
-// A name that is none of theirs is looked for in the library, if there is one: a model that is
-// installed becomes one more of those that are loaded when they are asked for.
+// A user of a model holds it, and a held model is never unloaded. If a model does not fit, the pool
+// unloads idle ones, least recently used first. If that is not enough, the client is told to try
+// again. One model is loaded at a time, on the pool's own thread.
 //
-// Whoever uses a model holds it, and what is held is never unloaded. Where a model does not fit
-// beside those that are loaded, idle ones go, least recently used first; where that is not enough,
-// the request is told to come back. One model is loaded at a time, on a thread of the pool's own.
-//
-// Threads: thread-safe; get() is awaited on the handler's executor. Errors: ApiErrors: 404 for an
-// unknown name, 503 where it cannot be had now, 409 for one that cannot be unloaded.
+// Threads: thread-safe; get() is awaited on the handler's executor.
+// Errors:  ApiErrors: 404 for an unknown name, 503 if a model cannot be used now, 409 if it cannot
+//          be unloaded.
 #pragma once
 
 #include <atomic>
@@ -34,17 +33,17 @@ namespace slipstream {
 
 struct PooledModel {
   std::string name;
-  std::uint64_t bytes = 0;  // that it will take, as forecast
+  std::uint64_t bytes = 0;  // forecast of the memory that it takes
   bool is_pinned = false;
-  // On the pool's thread; gives up when it is stopped.
+  // Runs on the pool's thread. Gives up when it is stopped.
   std::function<Result<std::unique_ptr<ServedModel>>(const std::stop_token&)> load;
 };
 
 struct ModelPoolOptions {
-  std::vector<PooledModel> models;  // the first is meant where no name is given
+  std::vector<PooledModel> models;  // the first is used if a request names none
   std::uint64_t bytes_max = UINT64_MAX;
-  std::chrono::seconds idle_time_max{0};  // after which one is unloaded; 0: when room is needed
-  std::unique_ptr<ModelLibrary> library = {};  // none: there are no others
+  std::chrono::seconds idle_time_max{0};  // then a model is unloaded; 0: only when room is needed
+  std::unique_ptr<ModelLibrary> library = {};  // null: there are no other models
 };
 
 class ModelPool {
@@ -55,29 +54,29 @@ class ModelPool {
   ModelPool& operator=(const ModelPool&) = delete;
 
   using Held = std::shared_ptr<ServedModel>;
-  // Null: it is not loaded, or there is none.
+  // Returns null if the model is not loaded or not in the pool.
   [[nodiscard]] Held find_loaded(std::string_view name);
-  // The name under which get() finds it; a model of the library becomes one of the pool's.
+  // Returns the name under which get() finds the model. Adds a model of the library to the pool.
   boost::asio::awaitable<ApiResult<std::string>> resolve(std::string name);
-  // Called after each HttpExchange::silence_max() of waiting; false: the client has gone.
+  // Called after each HttpExchange::silence_max() of waiting. Returns false if the client has gone.
   using AtSilence = std::function<boost::asio::awaitable<bool>()>;
-  // Waits while it is loaded.
+  // Waits until the model is loaded.
   boost::asio::awaitable<ApiResult<Held>> get(std::string name, HttpExchange& exchange,
                                               AtSilence at_silence = {});
-  // Waits while it is destroyed, and for a moment until it is idle. One that is not loaded is none
-  // to unload, and that is fine.
+  // Waits a moment for the model to become idle, and then while it is destroyed. Succeeds if the
+  // model is not loaded.
   [[nodiscard]] ApiResult<void> unload(std::string_view name);
   [[nodiscard]] ModelLibrary* library() const { return library_.get(); }
 
-  // Whether all pinned ones are loaded; an error if one could not be.
+  // Whether all pinned models are loaded; an error if one could not be loaded.
   [[nodiscard]] Result<bool> is_ready() const;
 
   struct Status {
     std::string name;
-    Held loaded;  // null: it is not
+    Held loaded;  // null: it is not loaded
   };
   [[nodiscard]] std::vector<Status> list() const;
-  // With those of the library that fit.
+  // Includes the models of the library that fit.
   boost::asio::awaitable<ApiResult<std::vector<Status>>> list_all();
   boost::asio::awaitable<ApiResult<Status>> status(std::string name);
 
@@ -87,7 +86,7 @@ class ModelPool {
     PooledModel model;
     Held loaded = {};
     bool is_wanted = false;
-    std::optional<Error> error = {};  // of the last time it was loaded
+    std::optional<Error> error = {};  // of the last load, if it failed
     Clock::time_point last_used = {};
     std::vector<std::shared_ptr<Signal>> waiting = {};
   };
@@ -110,12 +109,12 @@ class ModelPool {
   Metrics& metrics_;
   mutable Mutex mutex_;
   std::condition_variable_any has_work_;
-  std::deque<Entry> entries_ SLIP_GUARDED_BY(mutex_);  // never moved, and none ever leaves
+  std::deque<Entry> entries_ SLIP_GUARDED_BY(mutex_);  // entries are never moved or removed
   const std::unique_ptr<ModelLibrary> library_;
 
   std::atomic<int> n_looking_ = 0;
-  boost::asio::thread_pool disk_{1};  // looks into the library
-  std::jthread thread_;               // last: it uses everything above
+  boost::asio::thread_pool disk_{1};  // reads the library
+  std::jthread thread_;               // must be the last member: it uses all others
 };
 
 }  // namespace slipstream

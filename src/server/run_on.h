@@ -1,8 +1,8 @@
-// run_on(): work that blocks, on a thread where it may; its result is awaited where it is wanted.
+// run_on(): runs blocking work on another thread. The caller's coroutine awaits its result.
 //
 //   const auto models = co_await run_on(disk_, [&] { return library.list(); });
 //
-// Whoever owns the thread outlives the wait. What the work throws is thrown to who waits.
+// REQUIRES: the owner of the thread outlives the wait. The caller gets exceptions of the work.
 //
 // Threads: thread-safe.
 #pragma once

@@ -1,4 +1,4 @@
-// ServedModel: a model that the server answers with, under the name that clients use.
+// ServedModel: a loaded model, under the name that clients use.
 //
 // Threads: thread-safe.
 #pragma once
@@ -16,14 +16,14 @@ namespace slipstream {
 struct ServedModel {
   std::string name;
   std::unique_ptr<Engine> engine;
-  std::unique_ptr<ChatTemplate> chat_template = {};  // none: it is no model for chats
-  std::unique_ptr<EmbeddingWorker> embeddings = {};  // none: not asked for
-  RequestMetrics* metrics = nullptr;                 // of the server; set by it
+  std::unique_ptr<ChatTemplate> chat_template = {};  // null: the model is not for chats
+  std::unique_ptr<EmbeddingWorker> embeddings = {};  // null: embeddings were not requested
+  RequestMetrics* metrics = nullptr;                 // owned and set by the server
   std::string file_name = {};
   std::string system_fingerprint = {};  // of model, cache and program; empty: not known
   std::string kv_scheme = {};
   std::uint64_t kv_bytes = 0;      // 0: not known
-  std::uint64_t kv_f16_bytes = 0;  // what f16 would take for as many tokens
+  std::uint64_t kv_f16_bytes = 0;  // what f16 would take for the same number of tokens
 };
 
 }  // namespace slipstream

@@ -11,13 +11,13 @@
 namespace slipstream {
 
 inline HttpReply event_stream_head() {
-  // A proxy that collects the answer would defeat its purpose.
+  // X-Accel-Buffering keeps a proxy from buffering the answer, which would delay the events.
   return {.content_type = "text/event-stream",
           .headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}}};
 }
 
 inline std::string event_of(const std::string& data) { return "data: " + data + "\n\n"; }
-// With a name, for clients that tell events apart by it.
+// An event with a name, for clients that distinguish events by name.
 inline std::string event_of(std::string_view name, const std::string& data) {
   return "event: " + std::string(name) + "\n" + event_of(data);
 }

@@ -12,9 +12,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The kernel lets the threads that have the sockets, and those that compute, go before this one: a
-// request that begins a little later costs less than answers of others that stand still. Every
-// thread may make itself nicer; 5 is a third of the weight.
+// Lowers the priority of this thread below that of the threads that serve sockets or compute. A
+// request that begins a little later costs less than a delay in the answers of others. Every thread
+// may raise its own nice value; 5 more means a third of the weight.
 bool give_way() {
   constexpr int kNicer = 5;
   const auto thread = static_cast<id_t>(::gettid());

@@ -1,15 +1,15 @@
-// WorkerPool: the threads on which requests are worked on: JSON, templates, schemas, tokens. The
-// threads of HTTP only read, write and wait, so that they answer whatever the workers do.
+// WorkerPool: the threads that process requests: JSON, templates, schemas, tokens. The HTTP threads
+// only read, write and wait, so that they stay responsive whatever the workers do.
 //
 //   auto answer = co_await workers.run(exchange, [&] { return prepare(...); });
 //
-// They give way to threads that have something to send or to compute. Work waits in the order of
-// its arrival. So many requests may wait; one more is refused. Whoever waits may leave: its work is
-// then not begun. Work that has begun is waited for, so it may use whatever its handler owns. What
-// it throws is thrown to its handler.
+// Workers give way to threads that send or compute. Work runs in the order of its arrival. If too
+// many requests wait, more are refused. If the client of waiting work disconnects, its work does
+// not begin. The handler waits for work that has begun, so the work may use what the handler owns.
+// Exceptions of the work are thrown to the handler.
 //
-// Threads: thread-safe; run() is awaited on the handler's executor. Errors: 503 when too many wait,
-// 499 when the client has gone.
+// Threads: thread-safe; run() is awaited on the handler's executor.
+// Errors:  503 if too many requests wait, 499 if the client has gone.
 #pragma once
 
 #include <atomic>
@@ -31,13 +31,14 @@ class WorkerPool {
  public:
   WorkerPool(int n_threads, int n_waiting_max);
 
-  // Work gives an ApiResult.
+  // work: returns an ApiResult.
   template <typename Work>
   boost::asio::awaitable<std::invoke_result_t<Work>> run(HttpExchange& exchange, Work work) {
     if (!enter()) co_return std::unexpected(overloaded());
     co_return co_await run_in_turn(exchange, std::move(work));
   }
-  // More of a request that run() has taken: not refused, because then all before were for nothing.
+  // Continues a request that run() has accepted. It is not refused, because the earlier work would
+  // be lost.
   template <typename Work>
   boost::asio::awaitable<std::invoke_result_t<Work>> go_on(HttpExchange& exchange, Work work) {
     ++n_waiting_;
@@ -45,18 +46,18 @@ class WorkerPool {
   }
 
   [[nodiscard]] int n_waiting() const { return n_waiting_; }
-  // Waits for work that has begun. No handler may be left that waits.
+  // Waits for work that has begun. REQUIRES: no handler waits any more.
   void join() { threads_.join(); }
 
  private:
-  // Of one piece of work. Shared by its handler, which may leave, and the queue.
+  // The state of one piece of work. Shared by its handler, which may end first, and the queue.
   class Turn {
    public:
     explicit Turn(const boost::asio::any_io_executor& executor)
         : ended(std::make_shared<Signal>(executor)) {}
-    // Whether it is still wanted; then it must end().
+    // Returns whether the work is still wanted. If so, end() must be called.
     [[nodiscard]] bool begin() { return leave(State::kBegun); }
-    // False: it has begun.
+    // Returns false if the work has begun.
     [[nodiscard]] bool cancel() { return leave(State::kCancelled); }
     void end() {
       state_ = State::kEnded;
@@ -76,7 +77,7 @@ class WorkerPool {
   };
 
   [[nodiscard]] bool enter();
-  void post(std::function<void()> work);  // of one that has entered
+  void post(std::function<void()> work);  // REQUIRES: enter() succeeded, or n_waiting_ was raised
   [[nodiscard]] static ApiError overloaded();
   [[nodiscard]] static ApiError client_has_gone();
 

@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 
 constexpr std::string_view kAsk = "GET /x HTTP/1.1\r\n\r\n";
 
-// Replies with what the work gives, or why it gave nothing.
+// Replies with the result of the work, or with its error.
 asio::awaitable<void> reply_with(HttpExchange& exchange, ApiResult<std::string> result) {
   HttpReply reply{.status = result ? 200 : result.error().status,
                   .body = result ? *result : result.error().message};

@@ -54,7 +54,7 @@ std::string to_json(const ApiError& error) {
                                  {"type", type_of(error.status)},
                                  {"param", text_or_null(error.param)},
                                  {"code", text_or_null(error.code)}}}};
-  // What a client sent comes back in messages: whatever it is, an answer can be made of it.
+  // Messages quote what the client sent. dump() replaces bytes that are not UTF-8 and never throws.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

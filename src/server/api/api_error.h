@@ -1,4 +1,4 @@
-// ApiError: what a client is told when it cannot have what it asked for, in OpenAI's shape:
+// ApiError: why a request failed, as the client is told. In OpenAI's shape it is:
 //   {"error": {"message": ..., "type": ..., "param": ..., "code": ...}}
 //
 // Threads: plain data.
@@ -18,9 +18,9 @@ struct ApiError {
   std::string message;
   std::string param = {};    // "messages[2].content"; empty: none
   std::string code = {};     // "context_length_exceeded"; empty: none
-  int retry_after_s = 1;     // 429 and 503: when it is worth another try
-  bool is_overload = false;  // the server has too much to do, whoever asks
-  // context_length_exceeded: of the prompt and of the context.
+  int retry_after_s = 1;     // 429 and 503: when the client should try again
+  bool is_overload = false;  // the server is overloaded, whichever client asks
+  // For context_length_exceeded: the tokens of the prompt and the size of the context.
   struct Lengths {
     std::size_t n_prompt;
     std::size_t n_context;
@@ -35,10 +35,10 @@ inline std::unexpected<ApiError> refuse(std::string param, std::string message) 
   return std::unexpected(ApiError{.message = std::move(message), .param = std::move(param)});
 }
 
-// The same from an error of the engine.
+// Converts an error of the engine.
 [[nodiscard]] ApiError to_api_error(const Error& error);
 
-// Messages and fields quote what a client sent, and that may be megabytes of a name.
+// Shortens a text that quotes what a client sent, such as a name of several megabytes.
 [[nodiscard]] std::string quotable(const std::string& text);
 
 [[nodiscard]] std::string to_json(const ApiError& error);

@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-constexpr std::size_t kVariablesMax = 1024;  // a template looks through them for every name
+constexpr std::size_t kVariablesMax = 1024;  // a template searches all of them for every name
 
 void read_logprobs(JsonFields& fields, SamplingParams& sampling) {
   const bool wanted = fields.boolean("logprobs").value_or(false);
@@ -23,7 +23,8 @@ bool has_text(const Json& object, std::string_view name) {
   return text != nullptr && text->is_string();
 }
 
-// What a message must have before a template is asked. An assistant may have called tools instead.
+// Checks what every message must have, before the template reads it. A message of the assistant
+// needs no content, because it may call tools instead.
 void check_messages(JsonFields& fields) {
   const Json* messages = fields.array("messages");
   if (messages == nullptr || messages->empty()) {
@@ -66,7 +67,7 @@ bool has_tool(const Json& tools, const std::string& name) {
       tools, [&name](const Json& tool) { return tool["function"]["name"] == name; });
 }
 
-// "none" takes the tools away.
+// The choice "none" removes all tools.
 ToolChoice read_tool_choice(JsonFields& fields, Json& tools) {
   ToolChoice result;
   result.allows_several = fields.boolean("parallel_tool_calls").value_or(true);
@@ -109,7 +110,7 @@ std::optional<Json> read_response_format(JsonFields& fields, Json& body) {
   return std::nullopt;
 }
 
-// Under vLLM's names.
+// The fields have vLLM's names.
 void read_continuation(JsonFields& fields, ChatRequest& request) {
   constexpr std::string_view kName = "continue_final_message";
   const std::optional<bool> adds = fields.boolean("add_generation_prompt");
@@ -156,7 +157,7 @@ void check_continuation(JsonFields& fields, std::string_view name, const ChatReq
   } else if (calls != nullptr && !calls->empty()) {
     fields.refuse(name, format_text("'{}': a message that calls tools is complete", name));
   }
-  // What was said already would have to be part of it.
+  // The grammar would have to match the text that the message already has.
   if (request.response_schema || request.tool_choice.kind != ToolChoice::Kind::kAuto) {
     fields.refuse(name, format_text("an answer that goes on from a message ('{}') cannot be made "
                                     "to fit a schema or to call a tool",

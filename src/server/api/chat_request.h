@@ -1,6 +1,6 @@
 // ChatRequest: the body of POST /v1/chat/completions.
 //
-// Messages and tools stay as the client wrote them: the model's template reads them.
+// Messages and tools stay as the client wrote them, because the model's template reads them.
 //
 // Threads: plain data. Errors: 400 that names the field.
 #pragma once
@@ -12,35 +12,35 @@
 
 namespace slipstream {
 
-// Which tools the model calls: as it likes, at least one, or this one.
+// Which tools the model must call: its own choice, at least one, or the named one.
 struct ToolChoice {
   enum class Kind { kAuto, kRequired, kNamed };
   Kind kind = Kind::kAuto;
-  std::string name = {};       // kNamed: of a tool in `tools`
+  std::string name = {};       // kNamed: the name of a tool in `tools`
   bool allows_several = true;  // "parallel_tool_calls"
 };
 
 struct ChatRequest {
   GenerationOptions options;
   Json messages;
-  Json tools = {};  // none where tool_choice is "none"
+  Json tools = {};  // null if there are none, or if tool_choice is "none"
   ToolChoice tool_choice = {};
   ReasoningDemand reasoning = {};
   Json template_variables = {};  // "chat_template_kwargs"
-  // Of "response_format": what the answer must be, unless it calls tools.
+  // From "response_format": the schema that the answer must match, unless it calls tools.
   std::optional<Json> response_schema = {};
   bool adds_generation_prompt = true;
-  bool continues_last = false;  // the answer is what follows the last message
+  bool continues_last = false;  // the answer continues the last message
 };
 
-// What other readers of conversations check, too: that tools which a call is demanded of are there,
-// that not two things are demanded at once.
+// The readers of the other APIs make these checks, too. check_tool_choice() refuses a demanded call
+// of a tool that is missing. check_demands() refuses two demands that exclude each other.
 void check_tool_choice(JsonFields& fields, const ToolChoice& choice, const Json& tools);
 void check_demands(JsonFields& fields, const ChatRequest& request);
-// And that a message which is to be continued can be; `name`: of the field that wants it.
+// Refuses to continue a last message that cannot be continued. `name`: the field that asks for it.
 void check_continuation(JsonFields& fields, std::string_view name, const ChatRequest& request);
 
-// Takes what may be long out of the body: a second one of it would be many times its text.
+// Moves long values out of the body, because copied JSON takes many times the memory of its text.
 [[nodiscard]] ApiResult<ChatRequest> read_chat_request(Json& body);
 
 }  // namespace slipstream

@@ -17,7 +17,7 @@ ApiResult<CompletionRequest> read_completion_request(const Json& body) {
   }
   const bool has_limit = fields.any("max_tokens") != nullptr || fields.any("n_predict") != nullptr;
   if (!has_limit && !request.options.max_tokens)
-    request.options.max_tokens = 16;  // as OpenAI's does
+    request.options.max_tokens = 16;  // OpenAI's default
   if (const auto suffix = fields.text("suffix"); suffix && !suffix->empty()) {
     fields.refuse("suffix", "'suffix' is not supported");
   }

@@ -13,7 +13,7 @@ namespace slipstream {
 struct CompletionRequest {
   GenerationOptions options;
   std::vector<Prompt> prompts;  // each is answered options.n times
-  bool echoes = false;          // the prompt stands before the answer
+  bool echoes = false;          // the answer begins with the prompt
 };
 
 [[nodiscard]] ApiResult<CompletionRequest> read_completion_request(const Json& body);

@@ -3,7 +3,7 @@
 namespace slipstream {
 namespace {
 
-constexpr std::size_t kInputsMax = 2048;  // as OpenAI's
+constexpr std::size_t kInputsMax = 2048;  // OpenAI's limit
 
 }  // namespace
 

@@ -12,7 +12,7 @@ namespace slipstream {
 
 struct EmbeddingRequest {
   std::vector<Prompt> inputs;
-  bool as_base64 = false;  // the floats' bytes, instead of numbers
+  bool as_base64 = false;  // the bytes of the floats instead of numbers
   std::optional<std::int64_t> n_dimensions = {};
 };
 

@@ -73,7 +73,7 @@ SamplingParams read_sampling(JsonFields& fields) {
   SamplingParams params;
   read_into(params.temperature, fields.number("temperature", 0, 100));
   read_into(params.top_k, fields.integer("top_k", kNoLimit, kTokensMax));
-  params.top_k = std::max(params.top_k, 0);  // 0 and -1 are both no limit, for different servers
+  params.top_k = std::max(params.top_k, 0);  // other servers use 0 or -1 for no limit
   read_into(params.top_p, fields.number("top_p", 0, 1));
   read_into(params.min_p, fields.number("min_p", 0, 1));
   read_into(params.typical_p, fields.number("typical_p", 0, 1));
@@ -86,7 +86,7 @@ SamplingParams read_sampling(JsonFields& fields) {
   params.logit_bias = read_logit_bias(fields);
   params.stop_tokens = read_stop_tokens(fields);
   read_into(params.n_tokens_min, fields.integer("min_tokens", 0, kTokensMax));
-  constexpr std::int64_t kSeedMax = std::int64_t{1} << 53;  // what JSON numbers hold exactly
+  constexpr std::int64_t kSeedMax = std::int64_t{1} << 53;  // JSON numbers are exact up to here
   if (const auto seed = fields.integer("seed", -kSeedMax, kSeedMax)) {
     const auto bits = static_cast<std::uint64_t>(*seed);
     params.seed = static_cast<std::uint32_t>(bits ^ (bits >> 32U));
@@ -101,7 +101,8 @@ GenerationOptions read_generation_options(JsonFields& fields) {
   GenerationOptions options;
   options.model = fields.text("model").value_or("");
   read_into(options.n, fields.integer("n", 1, kAnswersMax));
-  // OpenAI's older name, its newer one, and llama-server's, for which -1 means as many as fit.
+  // llama-server's name, and OpenAI's older and newer names. As for llama-server, -1 means as many
+  // as fit.
   for (const std::string_view name : {"n_predict", "max_tokens", "max_completion_tokens"}) {
     const auto n = fields.integer(name, kNoLimit, kTokensMax);
     if (n == 0)

@@ -9,7 +9,7 @@ namespace slipstream {
 
 namespace {
 
-constexpr std::size_t kTextsMax = 1024;  // whoever uses them takes far fewer
+constexpr std::size_t kTextsMax = 1024;  // the users of these texts accept far fewer
 
 }  // namespace
 
@@ -46,7 +46,7 @@ std::optional<std::int64_t> JsonFields::integer(std::string_view name, std::int6
                                                 std::int64_t max) {
   const Json* value = typed(name, &Json::is_number, "an integer");
   if (value == nullptr) return std::nullopt;
-  // 3.0 is an integer in JSON; languages without another number type write it.
+  // 3.0 is an integer in JSON. Languages whose only number type is floating point write it.
   const double number = value->get<double>();
   if (number != std::floor(number)) {
     refuse(name, format_text("'{}' must be an integer", path_of(name)));

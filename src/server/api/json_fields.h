@@ -1,7 +1,8 @@
-// JsonFields: reads the fields of a JSON object that a client sent. Null is absent, unknown fields
-// are accepted, a field of the wrong type or out of range is an error that names it.
+// JsonFields: reads the fields of a JSON object that a client sent. A null field counts as absent,
+// and unknown fields are accepted. A field of the wrong type or out of range is an error that names
+// the field.
 //
-// The first error is kept and later reads go on, so that a parser reads everything and asks once:
+// The first error is kept and later reads go on. So a reader reads all fields and checks once:
 //
 //   JsonFields fields(*body);
 //   request.max_tokens = fields.integer("max_tokens", 1, INT_MAX);
@@ -27,7 +28,7 @@ namespace slipstream {
 
 class JsonFields {
  public:
-  // path: of the object in the body, for messages; empty: the body itself.
+  // path: where the object is in the body, for error messages; empty: it is the body itself.
   explicit JsonFields(const Json& object, std::string path = {});
 
   [[nodiscard]] std::optional<bool> boolean(std::string_view name);
@@ -35,11 +36,11 @@ class JsonFields {
                                                     std::int64_t max);
   [[nodiscard]] std::optional<double> number(std::string_view name, double min, double max);
   [[nodiscard]] std::optional<std::string> text(std::string_view name);
-  // A text, or a list of texts.
+  // The field is a text or a list of texts.
   [[nodiscard]] std::vector<std::string> texts(std::string_view name);
   [[nodiscard]] const Json* object(std::string_view name);
   [[nodiscard]] const Json* array(std::string_view name);
-  // Of whatever type; null if absent.
+  // A field of any type; null if absent.
   [[nodiscard]] const Json* any(std::string_view name) const;
 
   void refuse(std::string_view name, std::string message);

@@ -9,8 +9,8 @@
 namespace slipstream {
 namespace {
 
-// Claude Code's first block of "system" is a line about itself that changes with every conversation.
-// With it, no two of them would share a prefix.
+// Claude Code's first block of "system" is a line about itself that differs in every conversation.
+// It is removed, because no two conversations could share a prefix with it.
 constexpr std::string_view kAttribution = "x-anthropic-billing-header:";
 
 std::string type_of(const Json& block) {
@@ -18,7 +18,7 @@ std::string type_of(const Json& block) {
   return type != nullptr && type->is_string() ? type->get<std::string>() : "";
 }
 
-// Null: it has no such text.
+// Returns null if the block has no such text.
 std::string* text_in(Json& block, std::string_view name) {
   if (!block.is_object()) return nullptr;
   const auto found = block.find(name);
@@ -33,7 +33,7 @@ std::unexpected<ApiError> refuse_block(const std::string& path, const std::strin
                                                  path, type));
 }
 
-// The text of a "text" block, of a document that is text, or of a search result.
+// Adds the text of a "text" block, or of a "document" block whose source is text.
 ApiResult<void> add_text(Json& block, const std::string& path, Json& parts) {
   const std::string type = type_of(block);
   if (std::string* text = text_in(block, "text"); type == "text" && text != nullptr) {
@@ -51,7 +51,7 @@ ApiResult<void> add_text(Json& block, const std::string& path, Json& parts) {
   return refuse_block(path, type);
 }
 
-// A text, or a list of blocks that are text.
+// The content is a text or a list of text blocks.
 ApiResult<Json> text_content(Json content, const std::string& path) {
   if (content.is_string() || content.is_null()) return content;
   if (!content.is_array()) {
@@ -78,7 +78,7 @@ ApiResult<Json> tool_message(Json& block, const std::string& path) {
   return Json{{"role", "tool"}, {"tool_call_id", *id}, {"content", std::move(*content)}};
 }
 
-// Results come first, whatever their place among the blocks: they answer the message before.
+// Tool results come first, wherever they are among the blocks: they answer the previous message.
 ApiResult<void> add_user(Json blocks, const std::string& path, Json& chat) {
   Json parts = Json::array();
   for (std::size_t i = 0; i < blocks.size(); ++i) {

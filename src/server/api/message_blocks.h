@@ -1,12 +1,13 @@
-// Anthropic's messages, whose content is a list of blocks, as OpenAI's chat API has them.
+// Turns Anthropic's messages, whose content is a list of blocks, into those of OpenAI's chat API.
 //
-//   user      text, tool_result          -> one message of the role "tool" for each result, then "user"
-//   assistant text, thinking, tool_use   -> "content", "reasoning_content", "tool_calls"
+//   user      text, tool_result        -> a message of the role "tool" for each result, then "user"
+//   assistant text, thinking, tool_use -> "content", "reasoning_content", "tool_calls"
 //
-// Ids of calls only link results to them. A signature of thinking comes back as it was sent and
-// says nothing to the model. redacted_thinking has nothing to read and is left out.
+// Ids of calls only link results to calls. Clients send a signature of thinking back unchanged; it
+// is dropped, because it means nothing to the model. redacted_thinking cannot be read, so it is
+// dropped, too.
 //
-// Threads: immutable. Errors: 400 that names the block, for content that is no text.
+// Threads: immutable. Errors: 400 that names the block, for content that is not text.
 #pragma once
 
 #include "server/api/api_error.h"
@@ -14,10 +15,10 @@
 
 namespace slipstream {
 
-// Of "system": a text, or a list of text blocks.
+// system: the field "system", a text or a list of text blocks. Returns null if it has no text.
 [[nodiscard]] ApiResult<Json> to_system_message(Json system);
 
-// Adds what the messages say to `chat`, a list of OpenAI's.
+// Appends the messages to `chat`, a list of OpenAI's messages.
 [[nodiscard]] ApiResult<void> add_messages(Json messages, Json& chat);
 
 }  // namespace slipstream

@@ -26,7 +26,7 @@ std::string_view messages_error_type(int status) {
   }
 }
 
-// Claude Code reads both numbers and makes its conversation shorter.
+// Claude Code reads both numbers and shortens its conversation.
 std::string message_of(const ApiError& error) {
   if (!error.lengths) return quotable(error.message);
   return format_text("prompt is too long: {} tokens > {} maximum", error.lengths->n_prompt,

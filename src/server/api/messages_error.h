@@ -1,7 +1,8 @@
-// What Anthropic's clients are told when they cannot have what they asked for:
+// Writes errors as Anthropic's clients expect them:
 //   {"type": "error", "error": {"type": ..., "message": ...}}
 //
-// Overload is 529 there, and a prompt that is too long has words that its clients look for.
+// The status of an overload is 529. The message about a prompt that is too long has the words that
+// clients look for.
 //
 // Threads: immutable. Errors: none.
 #pragma once
@@ -14,7 +15,7 @@
 namespace slipstream {
 
 [[nodiscard]] HttpReply messages_refusal(const ApiError& error);
-// The body alone, also an event of a stream that has begun.
+// Only the body. It is also an event of a stream that has begun.
 [[nodiscard]] std::string messages_error(const ApiError& error);
 
 }  // namespace slipstream

@@ -14,8 +14,7 @@ namespace {
 
 bool is_cached(const Json& block) { return member(block, "cache_control") != nullptr; }
 
-// Where clients put "cache_control": on the request, blocks of the system, tools, or blocks of
-// messages.
+// Clients put "cache_control" on the request, blocks of "system", tools, or blocks of messages.
 bool wants_cache(const Json& body) {
   if (is_cached(body)) return true;
   for (const char* name : {"system", "tools"}) {
@@ -46,8 +45,8 @@ ApiResult<Json> read_messages(JsonFields& fields, Json& body) {
   return chat;
 }
 
-// {"name", "description", "input_schema"}. Those with a type of their own (web_search_20250305)
-// run at Anthropic.
+// A custom tool is {"name", "description", "input_schema"}. Tools with a type of their own
+// (web_search_20250305) run at Anthropic and are refused.
 ApiResult<Json> read_custom_tools(Json tools) {
   if (tools.is_null()) return Json();
   if (!tools.is_array()) return refuse("tools", "'tools' must be an array");
@@ -97,7 +96,8 @@ ToolChoice read_call_choice(JsonFields& fields, Json& tools) {
   return result;
 }
 
-// "thinking": {"type": "enabled", "budget_tokens": 2048}, and "output_config": {"effort": "low"}.
+// Reads "thinking": {"type": "enabled", "budget_tokens": 2048} and
+// "output_config": {"effort": "low"}.
 ReasoningDemand read_thinking(JsonFields& fields) {
   ReasoningDemand demand;
   if (const Json* config = fields.object("output_config")) {
@@ -118,7 +118,7 @@ ReasoningDemand read_thinking(JsonFields& fields) {
   return demand;
 }
 
-// {"format": {"type": "json_schema", "schema": ...}}, beside an "effort".
+// Reads "output_config": {"format": {"type": "json_schema", "schema": ...}}.
 std::optional<Json> read_output_format(JsonFields& fields, Json& body) {
   const Json* config = fields.object("output_config");
   const Json* format = config == nullptr ? nullptr : member(*config, "format");
@@ -136,8 +136,8 @@ bool has_words(const Json& text) {
   return text.is_string() && !trim(text.get_ref<const std::string&>()).empty();
 }
 
-// A last message of the assistant is the beginning of the answer. One that only calls tools or
-// thinks is complete.
+// If the last message is the assistant's, it is the beginning of the answer, unless it calls tools
+// or has no text: then it is complete.
 bool begins_answer(const Json& message) {
   if (message["role"] != "assistant" || message.contains("tool_calls")) return false;
   const Json& content = message["content"];
@@ -156,7 +156,7 @@ ApiResult<MessagesRequest> read(Json& body, bool must_have_max_tokens) {
   if (must_have_max_tokens && !has_limit) {
     fields.refuse("max_tokens", "'max_tokens' is required");
   }
-  // Clients ask for as much as their largest model can write.
+  // Clients ask for as many tokens as their largest model can write.
   options.may_shorten = true;
   options.stops = fields.texts("stop_sequences");
   if (fields.error()) return std::unexpected(*fields.error());

@@ -23,7 +23,7 @@ ApiError refusal(const std::string& text) {
   return request ? ApiError{} : request.error();
 }
 
-// With one message of the user's, and what else there is.
+// A request with one message of the user. rest: the other fields.
 std::string asking(const std::string& rest) {
   return R"({"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}])" + rest + "}";
 }

@@ -1,4 +1,4 @@
-// Prompts: texts for the model, or tokens, as several bodies have them.
+// Prompts: texts or tokens for the model, in the form that several kinds of requests use.
 //
 // Threads: plain data. Errors: 400 that names the field.
 #pragma once
@@ -14,10 +14,10 @@ namespace slipstream {
 
 using Prompt = std::variant<std::string, std::vector<Token>>;
 
-// Whether it could be one; a vocabulary may have fewer.
+// Whether the value can be a token id. The vocabulary may be smaller than this allows.
 [[nodiscard]] bool is_token(const Json& value);
 
-// "text", ["text", ...], [1, 2, ...] or [[1, 2, ...], ...]
+// Reads "text", ["text", ...], [1, 2, ...] or [[1, 2, ...], ...].
 [[nodiscard]] std::vector<Prompt> read_prompts(JsonFields& fields, std::string_view name,
                                                std::size_t n_max);
 

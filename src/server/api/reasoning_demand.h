@@ -5,7 +5,7 @@
 //   Messages   "thinking": {"type", "budget_tokens"}; "output_config": {"effort"}
 //   Responses  "reasoning": {"effort"}, which becomes "reasoning_effort"
 //
-// Threads: plain data. Errors: into the fields (json_fields.h).
+// Threads: plain data. Errors: kept in the JsonFields (json_fields.h).
 #pragma once
 
 #include <optional>
@@ -17,18 +17,18 @@
 namespace slipstream {
 
 struct ReasoningDemand {
-  std::optional<bool> is_on = {};        // none: as the template does by itself
-  std::string effort = {};               // one of kReasoningEfforts; empty: none was named
-  std::optional<int> n_tokens_max = {};  // of reasoning
+  std::optional<bool> is_on = {};        // none: the template's default
+  std::string effort = {};               // one of kReasoningEfforts; empty: none was given
+  std::optional<int> n_tokens_max = {};  // limit for the reasoning
 };
 
-// The fields of the chat API.
+// Reads the fields of the chat API.
 [[nodiscard]] ReasoningDemand read_reasoning(JsonFields& fields);
 
-// Reads the effort that is called `name` in these fields: "none" turns reasoning off.
+// Reads the effort from the field `name`. "none" turns reasoning off.
 void read_effort(JsonFields& fields, std::string_view name, ReasoningDemand& demand);
 
-// Reads a number of tokens that is called `name` in these fields.
+// Reads the limit of reasoning tokens from the field `name`. -1 means no limit.
 void read_budget(JsonFields& fields, std::string_view name, ReasoningDemand& demand);
 
 }  // namespace slipstream

@@ -17,8 +17,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
-// Replaces "tools[1].function" by the place of that function in the body: the index counts functions
-// only.
+// Replaces "tools[1].function", whose index counts functions only, by the path of that function in
+// the body.
 void replace_tool_paths(std::string& text, const std::vector<std::string>& paths) {
   constexpr std::string_view kBegin = "tools[";
   constexpr std::string_view kEnd = "].function";

@@ -1,8 +1,8 @@
 // ResponsesRequest: the body of POST /v1/responses.
 //
 // It is read into the ChatRequest that the chat API would make of the same conversation. So both
-// have the same prompt and share computed prefixes. Fields that only the chat API documents, such as
-// top_k or seed, work here too.
+// have the same prompt and share computed prefixes. Fields that only the chat API documents, such
+// as top_k or seed, work here too.
 //
 // Threads: plain data. Errors: 400 that names the field.
 #pragma once
@@ -26,7 +26,7 @@ struct ResponsesRequest {
   std::string items = {};
 };
 
-// Moves long values out of the body, because a copy of JSON takes many times the memory of its text.
+// Moves long values out of the body, because copied JSON takes many times the memory of its text.
 [[nodiscard]] ApiResult<ResponsesRequest> read_responses_request(Json& body, PastResponses& past);
 
 }  // namespace slipstream

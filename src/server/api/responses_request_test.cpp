@@ -1,4 +1,5 @@
-// What the Responses API asks for, as the chat API would have asked; and refusals that name fields.
+// Tests that requests of the Responses API become the same requests of the chat API, and that
+// refusals name the field.
 #include "server/api/responses_request.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ ApiResult<ResponsesRequest> read_response(const std::string& body) {
   return read_responses_request(json, past);
 }
 
-// The messages of a body whose input is this.
+// The chat messages that a body with this input becomes.
 std::string messages_of_input(const std::string& input, const std::string& more = "") {
   const auto request = read_response(R"({"input": )" + input + more + "}");
   return request ? dump(request->chat.messages) : request.error().message;
@@ -89,7 +90,7 @@ TEST(ResponsesRequest, GoesOnWhereAnEarlierOneEnded) {
   EXPECT_EQ(dump(request->chat.messages),
             R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"},)"
             R"({"role":"user","content":"c"}])");
-  // With ids, for whoever lists them.
+  // Stored items keep their ids, for clients that list the items.
   EXPECT_EQ(Json::parse(request->items).size(), 3);
   EXPECT_EQ(Json::parse(request->items)[1]["id"], "msg_7");
   const ApiError gone = refusal_of_response(R"({"previous_response_id": "resp_2", "input": "x"})");

@@ -16,7 +16,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The model's tokens of every input, or why it cannot have an embedding.
+// Returns the tokens of every input, or the reason why one cannot have an embedding.
 ApiResult<std::vector<std::vector<Token>>> read_inputs(const ServedModel& model,
                                                        EmbeddingRequest request) {
   const Embedder& embedder = model.embeddings->embedder();

@@ -24,7 +24,7 @@ namespace {
 constexpr int kLibraryWaitingMax = 32;
 constexpr std::size_t kSearchBytesMax = 200;
 
-// A place among those that wait for the disk or the hub.
+// Counts a request that waits for the disk or the hub.
 class Waiting {
  public:
   explicit Waiting(std::atomic<int>& n_waiting) : n_waiting_(n_waiting) { ++n_waiting_; }
@@ -94,7 +94,7 @@ RouteAnswer with_library(const RouteParts& parts, PlainRoute route, HttpExchange
 using BodyRoute = RouteAnswer (LibraryRoutes::*)(HttpExchange&, const Json&);
 RouteAnswer with_library(const RouteParts& parts, BodyRoute route, HttpExchange& exchange) {
   if (parts.library == nullptr) co_return std::unexpected(no_library(exchange));
-  // A name or two: parsed here, because nothing that is longer is read.
+  // The body has one or two names. It is parsed on this thread, because a longer body is refused.
   if (const auto problem = co_await exchange.read_body(kHttpLimits.http_free_body_bytes)) {
     co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
   }
@@ -121,7 +121,7 @@ void add_library_routes(RouteTable& table, const RouteParts& parts) {
   add(verb::post, "/slipstream/hub/pull", &LibraryRoutes::pull);
 }
 
-// Shared by the handler, which may leave, and the thread that pulls, which then ends soon.
+// Shared by the handler and the thread that pulls. If the handler ends first, the thread ends soon.
 struct LibraryRoutes::Pull {
   using Clock = std::chrono::steady_clock;
 
@@ -152,7 +152,7 @@ struct LibraryRoutes::Pull {
       const MutexLock lock(mutex);
       if (begun == Clock::time_point()) {
         begun = Clock::now();
-        n_bytes_begun = progress.n_bytes;  // of an earlier pull
+        n_bytes_begun = progress.n_bytes;  // downloaded by an earlier pull
       }
       latest = progress;
     }
@@ -204,7 +204,7 @@ RouteAnswer LibraryRoutes::load(HttpExchange& exchange, const Json& body) {
   ApiResult<ModelPool::Held> model = co_await models_.get(*name, exchange);
   if (!model) co_return std::unexpected(model.error());
   std::string body_text = dump({{"name", (*model)->name}, {"state", "loaded"}});
-  model->reset();  // not held while the client reads
+  model->reset();  // so that a slow client does not keep the model loaded
   (void)co_await exchange.reply({.body = std::move(body_text)});
   co_return ApiResult<void>();
 }
@@ -212,7 +212,7 @@ RouteAnswer LibraryRoutes::load(HttpExchange& exchange, const Json& body) {
 RouteAnswer LibraryRoutes::unload(HttpExchange& exchange, const Json& body) {
   const ApiResult<std::string> name = required_text(body, "name");
   if (!name) co_return std::unexpected(name.error());
-  // Giving back gigabytes takes a while.
+  // Freeing gigabytes takes a while.
   const auto unloaded = co_await run_on(disk_, [&] { return models_.unload(*name); });
   if (!unloaded) co_return std::unexpected(unloaded.error());
   (void)co_await exchange.reply({.body = dump({{"name", *name}, {"state", "idle"}})});
@@ -243,7 +243,7 @@ ApiResult<void> LibraryRoutes::begin(const std::shared_ptr<Pull>& pull) {
     return std::unexpected(
         ApiError{.status = 503, .message = "The server is about to end: ask another one"});
   }
-  // One that was stopped ends soon: the next waits for its thread.
+  // A stopped pull ends soon, and this one waits for its thread.
   if (current_ && !current_->has_ended() && !current_->stop.stop_requested()) {
     return std::unexpected(
         ApiError{.status = 409,

@@ -1,10 +1,12 @@
-// The routes by which the web app manages models: GET /slipstream/models, POST
+// The routes with which the web app manages models: GET /slipstream/models, POST
 // /slipstream/models/load and /unload, GET /slipstream/hub/search, POST /slipstream/hub/pull.
 //
-// One model is pulled at a time, on a thread of its own; a second is a 409. Who asked for it sees
-// events of how far it is, and ends it by leaving: the next pull goes on where it was.
+// One model is pulled at a time, on its own thread. A second pull is refused with 409. The client
+// of a pull gets events with its progress. The pull ends if the client disconnects; the next pull
+// of the model resumes it.
 //
-// Threads: thread-safe. Errors: ApiErrors; of a pull that has begun an event.
+// Threads: thread-safe.
+// Errors:  ApiErrors; an event for a pull that has begun.
 #pragma once
 
 #include <atomic>
@@ -35,7 +37,7 @@ class LibraryRoutes {
   RouteAnswer search(HttpExchange& exchange);
   RouteAnswer pull(HttpExchange& exchange, const Json& body);
 
-  // Searches and pulls end soon, and no new ones are taken.
+  // Makes searches and pulls end soon, and refuses new ones.
   void stop();
 
  private:
@@ -45,10 +47,10 @@ class LibraryRoutes {
   ModelPool& models_;
   ModelLibrary& library_;
   std::stop_source stop_;
-  std::atomic<int> n_waiting_ = 0;  // lists and searches
+  std::atomic<int> n_waiting_ = 0;  // number of waiting lists and searches
   Mutex mutex_;
-  std::shared_ptr<Pull> current_ SLIP_GUARDED_BY(mutex_);  // the last that was begun
-  // Last: they use everything above.
+  std::shared_ptr<Pull> current_ SLIP_GUARDED_BY(mutex_);  // the pull that began last
+  // Must be the last members: their threads use all others.
   boost::asio::thread_pool disk_{1};
   boost::asio::thread_pool search_{1};
   boost::asio::thread_pool pull_{1};

@@ -23,13 +23,13 @@ struct ModelRoute {
 
 struct Asked {
   std::string model_name;
-  ModelPool::Held model;                   // null: it has to be loaded first
-  bool wants_stream = false;               // of a model that has to be loaded first
-  std::unique_ptr<PreparedAnswer> answer;  // last: it uses the model
+  ModelPool::Held model;                   // null: it must be loaded first
+  bool wants_stream = false;               // set only if the model must be loaded first
+  std::unique_ptr<PreparedAnswer> answer;  // must be the last member: it uses the model
 };
 
-// JSON takes many times the memory of its text, and only as much of it as there are workers is ever
-// there.
+// Parsed JSON takes many times the memory of its text. It exists only within this function, so at
+// most one body per worker is parsed at a time.
 ApiResult<Asked> work_on_body(const RouteParts& parts, const ModelRoute& route,
                               ModelPool::Held model, HttpExchange& exchange, const Client& client) {
   ApiResult<Json> body = parse_json(exchange.request().body());
@@ -67,7 +67,7 @@ RouteAnswer end_stream(HttpExchange& exchange, TurnWriter& writer, const ApiErro
   co_return ApiResult<void>();
 }
 
-// Work: what makes an answer of the body with a model.
+// work: makes the answer from the body and a model.
 template <typename Work>
 RouteAnswer stream_while_loading(const RouteParts& parts, const ModelRoute& route,
                                  HttpExchange& exchange, std::string model_name, Work work) {
@@ -88,7 +88,7 @@ RouteAnswer stream_while_loading(const RouteParts& parts, const ModelRoute& rout
   co_return co_await asked->answer->send(exchange, parts.workers);
 }
 
-// `route` is the table's, which outlives the answer.
+// `route` belongs to the route table, which outlives the answer.
 RouteAnswer answer_with_model(const RouteParts& parts, const ModelRoute& route,
                               HttpExchange& exchange, const Client& client) {
   if (const auto problem = co_await exchange.read_body()) {
@@ -96,7 +96,7 @@ RouteAnswer answer_with_model(const RouteParts& parts, const ModelRoute& route,
   }
   const auto work = [&](const ModelPool::Held& model) {
     ApiResult<Asked> result = work_on_body(parts, route, model, exchange, client);
-    // The heap of each worker would keep what its largest request took.
+    // Otherwise each worker's heap would keep the memory of its largest request.
     constexpr std::size_t kLarge = std::size_t{1} << 19;
     if (exchange.request().body().size() >= kLarge) ::malloc_trim(0);
     return result;
@@ -105,7 +105,7 @@ RouteAnswer answer_with_model(const RouteParts& parts, const ModelRoute& route,
   if (asked && !asked->answer) {
     const ApiResult<std::string> name = co_await parts.models.resolve(asked->model_name);
     if (!name) co_return std::unexpected(name.error());
-    // It may be loaded, and have been asked for by another name.
+    // The model may be loaded already, if the request used another name for it.
     if (asked->wants_stream && !parts.models.find_loaded(*name)) {
       co_return co_await stream_while_loading(parts, route, exchange, *name, work);
     }

@@ -1,10 +1,10 @@
-// model_route(): a POST whose body names a model and what is wanted of it.
+// model_route(): a POST route whose body names a model.
 //
-// The body is read, a worker makes an answer of it, and the connection sends that. Where the model
-// is not loaded, the request waits for it and is worked on once more. A stream begins before that
-// wait: clients give up on silence.
+// A worker prepares an answer from the body, and the connection sends it. If the model is not
+// loaded, the request waits for it, and then a worker processes the body again. A stream begins
+// before that wait, because clients give up on silence.
 //
-// Threads: as of the table. Errors: ApiErrors of the body, of the pool and of the route.
+// Threads: as RouteTable. Errors: ApiErrors of the body, of the pool and of the route.
 #pragma once
 
 #include <functional>
@@ -21,15 +21,17 @@
 
 namespace slipstream {
 
-// Given to the engine, or why not. On a worker, as far as it gets without waiting.
+// Prepares the answer as far as possible without waiting, for example by submitting requests to the
+// engine. Returns an error if the request is refused. Runs on a worker.
 using Prepare = std::function<Prepared(ServedModel& model, HttpExchange& exchange, Json& body,
                                        const Client& client)>;
 
-// What a route whose answers may be streams knows without the model.
+// What a route with streamed answers can do before the model is loaded.
 struct StreamedAnswers {
-  // Whether this body asks for a stream, or what is wrong with it. On a worker, without the model.
+  // Whether this body asks for a stream, or an error if the body is wrong. Runs on a worker.
   std::function<ApiResult<bool>(Json& body, const Client& client)> is_asked_for;
-  // Of a stream while the model is loaded. Only the model's name is there; it outlives the writer.
+  // Makes the writer of a stream while the model is being loaded. `model` has only its name, and
+  // outlives the writer.
   std::unique_ptr<TurnWriter> (*early_writer)(const ServedModel& model);
 };
 

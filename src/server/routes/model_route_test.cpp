@@ -1,4 +1,4 @@
-// Requests for a model that is still being loaded: what their clients get until it is there.
+// Tests requests for a model that is still being loaded.
 #include "server/routes/model_route.h"
 
 #include <gtest/gtest.h>
@@ -94,7 +94,7 @@ std::size_t n_times(std::string_view part, std::string_view text) {
   return n;
 }
 
-// Reads until a part has come so often; what came.
+// Reads until `part` has come n times. Returns all that was read.
 std::string read_until(const RawClient& client, std::string_view part, std::size_t n) {
   std::string text;
   while (n_times(part, text) < n) {
@@ -107,10 +107,10 @@ std::string read_until(const RawClient& client, std::string_view part, std::size
 
 struct Api {
   std::string_view path;
-  std::string_view body;   // of a request; more fields follow
-  std::string_view ping;   // a part of it
-  std::string_view error;  // likewise, of the event
-  std::string_view end;    // of a stream that ended well
+  std::string_view body;   // the fields of a request; more are added
+  std::string_view ping;   // a part of the ping event
+  std::string_view error;  // a part of the error event
+  std::string_view end;    // a part of the last event of a successful stream
 };
 
 constexpr std::string_view kMessages =
@@ -162,7 +162,7 @@ TEST_F(SlowModel, StreamsBeginBeforeItIsLoadedAndGoOnWithIt) {
   }
 }
 
-// OpenAI's clients put the events of one id together, and want those of a response in order.
+// OpenAI's clients join the events of one id, and need the events of a response in order.
 TEST_F(SlowModel, WhatComesBeforeAndAfterIsOneAnswer) {
   ASSERT_TRUE(server_);
   const Api& chat = kApis[0];

@@ -1,4 +1,4 @@
-// GET /v1/models and GET /v1/models/NAME: what a client can name.
+// GET /v1/models and GET /v1/models/NAME: the models that a request may name.
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,9 +11,9 @@ namespace slipstream {
 
 namespace {
 
-constexpr std::string_view kOneModel = "/v1/models/";  // and its name
+constexpr std::string_view kOneModel = "/v1/models/";  // followed by a name
 
-// When the server started is all that there is to say about when a model was made.
+// "created" is the time when the server started, because the model's own time is not known.
 Json describe_model(const ModelPool::Status& model, std::time_t started) {
   Json json = {{"id", model.name},
                {"object", "model"},

@@ -1,7 +1,7 @@
-// PreparedAnswer: what a route has made of a body, on a worker, for the connection to send.
+// PreparedAnswer: the answer that a route has prepared from a body. The connection sends it.
 //
-// Threads: made on a worker; then on the handler's executor. Errors: send(): ApiErrors, while there
-// is still an answer to give them in.
+// Threads: made on a worker, then used on the handler's executor.
+// Errors:  send(): ApiErrors, unless the answer has begun.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -22,17 +22,17 @@ class PreparedAnswer {
   PreparedAnswer(const PreparedAnswer&) = delete;
   PreparedAnswer& operator=(const PreparedAnswer&) = delete;
 
-  // Before send(), where the client has got the head of a stream and so much of it.
+  // Call this before send() if the client already has the head of a stream and its first events.
   virtual void go_on_from(const StreamStart& /*start*/) {}
-  // What is long to write is written by the workers, too.
+  // The workers also write what takes long to write.
   virtual boost::asio::awaitable<ApiResult<void>> send(HttpExchange& exchange,
                                                        WorkerPool& workers) = 0;
 };
 
-// Or why there is none.
+// The answer, or the reason why there is none.
 using Prepared = ApiResult<std::unique_ptr<PreparedAnswer>>;
 
-// One that is whole already.
+// An answer that is already complete.
 class PreparedReply final : public PreparedAnswer {
  public:
   explicit PreparedReply(HttpReply reply) : reply_(std::move(reply)) {}

@@ -1,4 +1,4 @@
-// GET /props and /slots and POST /apply-template: what clients of llama-server ask, under its names.
+// GET /props, GET /slots and POST /apply-template: llama-server's routes, with its field names.
 #include <string>
 #include <utility>
 
@@ -15,8 +15,8 @@ namespace {
 
 using LoadedModel = boost::asio::awaitable<ApiResult<ModelPool::Held>>;
 
-// Of "?model=", or the first. Who looks at a model does not use it: it is neither loaded for that
-// nor kept.
+// Returns the model of "?model=", or the first. A look at a model does not count as use: the model
+// is not loaded for it, and its idle time goes on.
 LoadedModel model_to_show(const RouteParts& parts, const HttpExchange& exchange) {
   const std::string name = query_value(exchange.request().target(), "model");
   for (const ModelPool::Status& model : parts.models.list()) {
@@ -32,7 +32,7 @@ LoadedModel model_to_show(const RouteParts& parts, const HttpExchange& exchange)
       .status = 503, .message = format_text("'{}' is not loaded: ask it something first", name)});
 }
 
-// What a request has that names none of these.
+// The defaults of requests.
 Json default_params() {
   const SamplingParams params;
   return {{"temperature", params.temperature},
@@ -93,7 +93,7 @@ Json props_of(const ServedModel& model, const std::string& build_info) {
   return props;
 }
 
-// Sizes only: what a request says is its client's.
+// Shows only sizes, because the content of a request belongs to its client.
 Json slots_of(const Engine& engine) {
   const RunnerStats stats = engine.stats();
   Json slots = Json::array();

@@ -129,7 +129,7 @@ ApiResult<std::string> delete_response(ResponseStore& store, const HttpExchange&
   return dump({{"id", id}, {"object", "response"}, {"deleted", true}});
 }
 
-// On a worker, because it waits for the disk.
+// The work runs on a worker, because it waits for the disk.
 using WithStore = ApiResult<std::string> (*)(ResponseStore&, const HttpExchange&, Salt);
 RouteAnswer answer_with_store(const RouteParts& parts, WithStore work, HttpExchange& exchange,
                               const Client& client) {

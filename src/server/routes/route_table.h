@@ -1,4 +1,4 @@
-// RouteTable: which paths there are, and who answers them.
+// RouteTable: the paths of the server and the functions that answer them.
 //
 // Threads: filled before the server listens, then immutable. Errors: none.
 #pragma once
@@ -21,19 +21,19 @@ using RouteAnswer = boost::asio::awaitable<ApiResult<void>>;
 
 struct Route {
   boost::beast::http::verb method;
-  std::string_view path;  // one that ends with '/' is of every path that begins with it
+  std::string_view path;  // if it ends with '/', it matches every path that begins with it
   std::function<RouteAnswer(HttpExchange&, const Client&)> answer;
-  // An answer for who cannot have what was asked for, as the API of this route has it.
+  // Writes an error in the form of this route's API.
   HttpReply (*refusal)(const ApiError&) = openai_refusal;
-  bool is_open = false;             // to those without a key
-  bool answers_to_the_end = false;  // others are refused when the server is about to end
+  bool is_open = false;             // to clients without a key
+  bool answers_to_the_end = false;  // false: refused while the server is shutting down
 };
 
 class RouteTable {
  public:
-  // REQUIRES: no other has this path and method.
+  // REQUIRES: no other route has this path and method.
   void add(Route route);
-  // The first route with this path. Null: there is none.
+  // The first route with this path; null if there is none.
   [[nodiscard]] const Route* find(std::string_view path) const;
   // The route with this path and method, or else find(path).
   [[nodiscard]] const Route* find(std::string_view path, boost::beast::http::verb method) const;

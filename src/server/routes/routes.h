@@ -1,7 +1,7 @@
-// The routes of the server. Each file of this folder adds its own to the table.
+// The routes of the server. Each file in this folder adds its own routes to the table.
 //
-// Threads: add_...() before the server listens; what they add is thread-safe. Errors: of routes:
-// ApiErrors, as the reply or, where it has begun, as an event of it.
+// Threads: call add_...() before the server listens. The routes themselves are thread-safe.
+// Errors:  ApiErrors of routes are the reply, or an event of a stream that has begun.
 #pragma once
 
 #include <ctime>
@@ -16,18 +16,18 @@
 
 namespace slipstream {
 
-// What routes work with.
+// What the routes use.
 struct RouteParts {
   ModelPool& models;
-  LibraryRoutes* library;  // null: clients manage no models
+  LibraryRoutes* library;  // null: clients cannot manage models
   ResponseStore& responses;
   WorkerPool& workers;
   const Metrics& metrics;
   std::string build_info;
-  std::time_t started;  // when the server did
+  std::time_t started;  // when the server started
 };
 
-// All of these. REQUIRES: the parts outlive the table.
+// Adds all routes below. REQUIRES: the parts outlive the table.
 void add_routes(RouteTable& table, const RouteParts& parts);
 
 void add_chat_routes(RouteTable& table, const RouteParts& parts);

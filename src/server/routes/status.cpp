@@ -1,4 +1,4 @@
-// GET /health, /ready and /metrics: what operators ask.
+// GET /health, /ready and /metrics, for operators.
 #include <string>
 #include <utility>
 #include <vector>

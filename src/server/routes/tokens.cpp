@@ -1,4 +1,4 @@
-// POST /tokenize and /detokenize, under vLLM's names for the fields.
+// POST /tokenize and /detokenize, with vLLM's field names.
 #include <algorithm>
 
 #include "base/format.h"

@@ -19,7 +19,7 @@ void TurnAnswer::go_on_from(const StreamStart& start) {
 }
 
 asio::awaitable<ApiResult<void>> TurnAnswer::send(HttpExchange& exchange, WorkerPool& workers) {
-  exchange.drop_body();  // the engine has what it needs of it
+  exchange.drop_body();  // the engine already has what it needs
   return form_.streams ? send_events(exchange, workers) : send_whole(exchange, workers);
 }
 

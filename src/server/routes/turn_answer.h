@@ -1,11 +1,11 @@
-// TurnAnswer: a turn on its way to the client, whole or in events, in the words of a writer.
+// TurnAnswer: sends a turn to the client, as one answer or as events. A writer makes the text.
 //
-// Events are written by the connection's own thread, so that a stream never waits for a worker.
-// Only log-probabilities of a whole text, which can be long, are left to one, and what is done with
-// an answer before the client has the end of it.
+// The connection's thread writes events itself, so that a stream does not wait for a worker. Only
+// the log-probabilities of a whole text, which can be long, are written on a worker. at_end runs on
+// a worker, too.
 //
-// Threads: as of PreparedAnswer. Errors: send(): what the engine failed with, while there is still
-// an answer to give it in.
+// Threads: as PreparedAnswer.
+// Errors:  send(): the engine's error, unless the answer has begun.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -10,8 +10,8 @@ namespace http = boost::beast::http;
 
 namespace {
 
-// What a model writes is shown in this page: should a way be found to smuggle markup through it, no
-// script of it runs and no other host hears of it. Not even styles are taken from the page itself.
+// The page shows what a model writes. If someone finds a way to inject markup with it, this policy
+// lets no injected script run and no request go to another host. Even inline styles are forbidden.
 constexpr std::string_view kPolicy =
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
@@ -28,7 +28,7 @@ HttpReply web_reply(const WebFile& file, const HttpRequest& request) {
   HttpReply reply{
       .content_type = std::string(file.content_type),
       .headers = {{"ETag", std::string(file.etag)},
-                  // The page itself is asked for each time: an update shows at once.
+                  // Browsers request the page itself every time, so that an update shows at once.
                   {"Cache-Control",
                    file.is_named_by_hash ? "public, max-age=31536000, immutable" : "no-cache"},
                   {"Content-Security-Policy", std::string(kPolicy)},

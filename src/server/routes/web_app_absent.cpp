@@ -1,4 +1,4 @@
-// What a browser gets where the web app was not built.
+// The page that a browser gets if the web app was not built.
 #include <array>
 #include <string_view>
 

@@ -11,7 +11,7 @@
 
 namespace slipstream {
 
-// target: the request's, whose query may have "limit", "order" and "after".
+// target: the request's target, whose query may have "limit", "order" and "after".
 [[nodiscard]] ApiResult<std::string> input_items_page(const std::string& response_id,
                                                       const StoredResponse& stored,
                                                       std::string_view target);

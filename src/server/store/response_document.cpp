@@ -34,7 +34,7 @@ Result<DocumentHead> read_document_head(std::string_view text) {
   DocumentHead head;
   const bool is_ours = text.starts_with(kMagic);
   if (is_ours) text.remove_prefix(kMagic.size());
-  constexpr std::uint64_t kPartBytesMax = std::uint64_t{1} << 40;  // so that sums do not overflow
+  constexpr std::uint64_t kPartBytesMax = std::uint64_t{1} << 40;  // keeps sums from overflowing
   if (!is_ours || !read_number(text, head.salt, 16, ' ') ||
       !read_number(text, head.created_ns, 10, ' ') ||
       !read_number(text, head.response_bytes, 10, ' ') ||

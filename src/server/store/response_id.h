@@ -11,7 +11,7 @@
 
 namespace slipstream {
 
-// Random, so that nobody can guess another client's.
+// The id is random, so that nobody can guess another client's id.
 [[nodiscard]] std::string new_response_id();
 // Must be checked before an id is used as a file name.
 [[nodiscard]] bool is_response_id(std::string_view id);
@@ -22,7 +22,7 @@ struct ItemPlace {
 };
 // "msg_0123...0002" for the prefix "msg".
 [[nodiscard]] std::string item_id(std::string_view prefix, const ItemPlace& place);
-// None: this server did not make the id.
+// Returns nullopt if this server did not make the id.
 [[nodiscard]] std::optional<ItemPlace> place_of_item(std::string_view id);
 
 // A unique id such as "call_0123...".

@@ -2,14 +2,14 @@
 // The oldest are removed first.
 //
 // With a folder, responses survive a restart; without one they are kept in memory. A response is
-// visible only under the salt of the client that made it. A file has the id as its name and contains
-//   slipstream-response 1 SALT CREATED_NS RESPONSE_BYTES ITEMS_BYTES
-// as its first line, then the response and the items of its conversation, both JSON. Damaged files
-// are removed when they are found. Files with other names are left alone.
+// visible only under the salt of the client that made it. A file has the id as its name. Its first
+// line is "slipstream-response 1 SALT CREATED_NS RESPONSE_BYTES ITEMS_BYTES". The response and the
+// items of its conversation follow, both as JSON. Damaged files are removed when they are found.
+// Files with other names are left alone.
 //
 // Threads: thread-safe. put(), get() and remove() wait for the disk: call them on workers only.
-// Errors:  open(): as of PrivateFolder. get(), remove(): kNotFound. put(): kUnsupported if it is
-//          larger than the limit, kOverloaded if too much is being written; else as of files.
+// Errors:  open(): as PrivateFolder. get(), remove(): kNotFound. put(): kUnsupported if the
+//          response exceeds the limit, kOverloaded if too much is being written; file errors.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ namespace slipstream {
 
 struct StoredResponse {
   std::string response;  // as it was sent to the client
-  std::string items;     // the conversation before its output, as a JSON array
+  std::string items;     // the conversation before the response's output, as a JSON array
 };
 
 struct ResponseStoreOptions {
@@ -44,7 +44,7 @@ class ResponseStore {
   [[nodiscard]] static Result<std::unique_ptr<ResponseStore>> open(
       const ResponseStoreOptions& options);
 
-  // REQUIRES: is_response_id(id), and it is new.
+  // REQUIRES: is_response_id(id), and the id is new.
   [[nodiscard]] Result<void> put(const std::string& id, Salt salt, const StoredResponse& stored);
   [[nodiscard]] Result<StoredResponse> get(const std::string& id, Salt salt);
   [[nodiscard]] Result<void> remove(const std::string& id, Salt salt);

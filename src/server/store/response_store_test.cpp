@@ -1,4 +1,4 @@
-// Responses that are kept, forgotten in time, and shown to nobody else.
+// Tests that responses are stored and hidden from other clients, and that the oldest are removed.
 #include "server/store/response_store.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class ResponseStoreTest : public testing::Test {
     std::filesystem::remove_all(std::filesystem::path(folder_).parent_path());
   }
 
-  // In the folder, or in memory.
+  // Opens a store in the folder or in memory.
   std::unique_ptr<ResponseStore> open(std::uint64_t bytes_max = 1 << 20, std::size_t n_max = 100,
                                       bool is_in_memory = false) {
     auto store = ResponseStore::open(
@@ -145,7 +145,7 @@ TEST_F(ResponseStoreTest, DamagedFilesAreNotThere) {
   for (const int gone : {1, 2, 4}) EXPECT_FALSE(std::filesystem::exists(path_of(gone)));
   EXPECT_FALSE(std::filesystem::exists(path_of(5) + ".partial"));
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/notes.txt"));
-  // While it is open.
+  // A file is damaged while the store is open.
   std::filesystem::resize_file(path_of(3), 10);
   EXPECT_FALSE(has(*store, 3));
   EXPECT_TRUE(store->put(id_of(6), kMine, {.response = "{}", .items = "[]"}));
@@ -162,7 +162,7 @@ TEST_F(ResponseStoreTest, AnIdIsNeverAPath) {
     EXPECT_EQ(store->remove(id, kMine).error().code, Code::kNotFound) << id;
   }
   EXPECT_TRUE(is_response_id(new_response_id()));
-  // Nor one that leads elsewhere.
+  // A symbolic link is not followed, either.
   std::filesystem::create_symlink(folder_ + "/../secret", path_of(9));
   EXPECT_FALSE(has(*store, 9));
 }

@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-// How much one request may make the server read.
+// Limits how many bytes one request may make the server read.
 constexpr std::size_t kBytesReadMax = std::size_t{64} << 20;
 
 Json output_of(const std::string& response) {

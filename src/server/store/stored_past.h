@@ -1,6 +1,6 @@
 // StoredPast: finds earlier responses of one client in the store.
 //
-// Threads: thread-compatible; on a worker. Errors: none; what cannot be read is null.
+// Threads: thread-compatible; used on a worker. Errors: none; what cannot be read is null.
 #pragma once
 
 #include <cstddef>

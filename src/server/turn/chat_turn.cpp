@@ -17,15 +17,16 @@
 namespace slipstream {
 namespace {
 
-// Each value of messages and tools takes memory many times its text, and most of them tokens. What
-// has more of them than this never fits, and is refused before a template sees it.
+// Limits the JSON values of messages and tools. Each takes many times the memory of its text, and
+// most become tokens. A conversation with more values than this never fits into the context, and is
+// refused before the template reads it.
 std::size_t n_values_max(const ServedModel& model) {
-  constexpr std::size_t kPerToken = 4;  // clients add some that no template reads
+  constexpr std::size_t kPerToken = 4;  // clients add values that no template reads
   constexpr std::size_t kAlways = 1024;
   return kAlways + kPerToken * static_cast<std::size_t>(model.engine->n_context());
 }
 
-// Takes the messages and variables: values of the template are made of them.
+// Moves the messages and variables out of the request: the template's values are made of them.
 ApiResult<MarkedText> render(const ServedModel& model, ChatRequest& request) {
   set_reasoning_variables(request.reasoning, model.chat_template->abilities(),
                           request.template_variables);
@@ -72,7 +73,7 @@ ApiResult<void> check_values(const ServedModel& model, std::span<const FieldSize
 
 ApiResult<void> check_chat(const ServedModel& model, const Json& body,
                            std::initializer_list<std::string_view> fields) {
-  // submit() asks again.
+  // submit() checks again.
   if (const Result<void> room = model.engine->check_room(); !room) {
     return std::unexpected(to_api_error(room.error()));
   }
@@ -97,7 +98,7 @@ ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest reques
   if (!prompt) return std::unexpected(prompt.error());
   const ApiResult<std::vector<Token>> tokens = tokens_of(model, *prompt);
   if (!tokens) return std::unexpected(tokens.error());
-  // Where there are more than the context has, not all of them were counted.
+  // If there are more tokens than the context has room for, not all of them were counted.
   const auto room = tokens_to_generate("messages", tokens->size(), {}, model.engine->n_context());
   if (!room) return std::unexpected(room.error());
   return tokens->size();
@@ -137,7 +138,7 @@ ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model, HttpExchange& ex
   }
   for (int i = 0; i < request.options.n; ++i) {
     GenerateRequest generate = make_request(request.options, *tokens, *n_tokens, i, client);
-    generate.shows_control_tokens = true;  // markup is made of them
+    generate.shows_control_tokens = true;  // markup consists of them
     generate.boundaries = boundaries;
     const Result<void> submitted = turn->submit(std::move(generate));
     if (!submitted) return std::unexpected(to_api_error(submitted.error()));

@@ -1,5 +1,5 @@
-// begin_chat(): a conversation becomes a turn: a prompt by the model's template, the grammar that
-// the request demands, and one request to the engine for each answer.
+// begin_chat(): turns a conversation into a Turn. It renders the prompt with the model's template,
+// makes the grammar that the request demands, and submits one request to the engine per answer.
 //
 // Threads: on a worker. Errors: ApiErrors that name the field.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace slipstream {
 
-// What can be refused before the body is read into a ChatRequest, and anything is built for it.
+// Makes the checks that need no ChatRequest. A refused request has then cost almost no work.
 // fields: the fields of the body that become the prompt.
 [[nodiscard]] ApiResult<void> check_chat(const ServedModel& model, const Json& body,
                                          std::initializer_list<std::string_view> fields = {
@@ -30,15 +30,15 @@ struct FieldSize {
   std::string_view name;
   std::size_t n_values;
 };
-// Refuses fields that together have more JSON values than a context could take, and names the
-// largest. For conversations of which a part was stored, and not in the body.
+// Refuses fields that together have more JSON values than could fit into the context, and names the
+// largest field. This is for conversations that are partly in the store and not in the body.
 [[nodiscard]] ApiResult<void> check_values(const ServedModel& model,
                                            std::span<const FieldSize> fields);
 
 // The prompt of a conversation. REQUIRES: check_chat().
 [[nodiscard]] ApiResult<std::string> prompt_text(const ServedModel& model, ChatRequest request);
 
-// How many tokens the prompt of a conversation has. REQUIRES: check_chat().
+// The number of tokens of a conversation's prompt. REQUIRES: check_chat().
 [[nodiscard]] ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request);
 
 // REQUIRES: check_chat().

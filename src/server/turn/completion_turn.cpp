@@ -7,7 +7,7 @@
 namespace slipstream {
 
 ApiResult<void> check_completion(const ServedModel& model) {
-  // submit() asks again.
+  // submit() checks again.
   if (const Result<void> room = model.engine->check_room(); !room) {
     return std::unexpected(to_api_error(room.error()));
   }

@@ -1,4 +1,4 @@
-// begin_completion(): prompts become a turn, in which all that is written is content.
+// begin_completion(): turns prompts into a Turn. All output of the model is content.
 //
 // Threads: on a worker. Errors: ApiErrors that name the field.
 #pragma once
@@ -14,14 +14,14 @@
 
 namespace slipstream {
 
-// What can be refused before anything is built for the request.
+// Makes the checks that are possible before the request is read.
 [[nodiscard]] ApiResult<void> check_completion(const ServedModel& model);
 
-// The prompts as the model reads them. Takes them out of the request.
+// Moves the prompts out of the request and returns them as tokens.
 [[nodiscard]] ApiResult<std::vector<std::vector<Token>>> take_prompts(const ServedModel& model,
                                                                       CompletionRequest& request);
 
-// REQUIRES: `prompts` are those of take_prompts().
+// REQUIRES: `prompts` come from take_prompts().
 [[nodiscard]] ApiResult<std::unique_ptr<Turn>> begin_completion(
     ServedModel& model, HttpExchange& exchange, const CompletionRequest& request,
     const std::vector<std::vector<Token>>& prompts, const Client& client);

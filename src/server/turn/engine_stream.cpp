@@ -43,7 +43,7 @@ void EngineStream::stop(std::size_t request) {
   engine_.cancel(stopped.id);
 }
 
-// Not too many: other connections wait for this thread while they are written.
+// Returns a limited number: other connections wait for this thread while the items are written.
 std::vector<EngineStream::Item> EngineStream::take_items() {
   constexpr std::size_t kItemsMax = 64;
   std::vector<Item> items;

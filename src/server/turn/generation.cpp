@@ -21,7 +21,7 @@ ApiResult<std::vector<Token>> to_tokens(const Vocabulary& vocabulary, const std:
 
 ApiResult<void> check_length(const Vocabulary& vocabulary, const std::string& param,
                              std::string_view text, int n_context) {
-  constexpr std::size_t kShort = std::size_t{64} << 10;  // not worth a look at the vocabulary
+  constexpr std::size_t kShort = std::size_t{64} << 10;  // not worth a scan of the vocabulary
   if (text.size() <= kShort) return {};
   const std::size_t n_min = text.size() / token_bytes_max(vocabulary);
   if (std::cmp_less_equal(n_min, n_context)) return {};

@@ -1,6 +1,7 @@
-// What turns have in common: how large an answer may be, and its request to the engine.
+// What chat and completion turns have in common: the limit on an answer's length, and the request
+// to the engine.
 //
-// Threads: immutable. Errors: ApiErrors that name the field of the prompt, `param`.
+// Threads: immutable. Errors: ApiErrors that name the prompt's field, `param`.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +18,24 @@
 
 namespace slipstream {
 
-// Whether so long a text could fit at all, before it is split: that takes seconds for megabytes.
+// Refuses a text that is too long to fit in any case. Call this before tokenizing, which takes
+// seconds for megabytes.
 [[nodiscard]] ApiResult<void> check_length(const Vocabulary& vocabulary, const std::string& param,
                                            std::string_view text, int n_context);
 
-// As the model reads it. A text that must have more than n_tokens_max is refused before it is
-// split.
+// Returns the prompt as tokens. A text that cannot have at most n_tokens_max tokens is refused
+// before it is tokenized.
 [[nodiscard]] ApiResult<std::vector<Token>> to_tokens(const Vocabulary& vocabulary,
                                                       const std::string& param, Prompt prompt,
                                                       int n_tokens_max);
 
-// As many tokens as were asked for, or as fit; a prompt that leaves no room, or less than was asked
-// for, is context_length_exceeded.
+// Returns the number of tokens that the answer may have: as many as requested, or as many as fit.
+// If the prompt leaves no room, or less than requested, the error is context_length_exceeded.
 [[nodiscard]] ApiResult<int> tokens_to_generate(const std::string& param, std::size_t n_prompt,
                                                 const GenerationOptions& options, int n_context);
 
-// Of several answers to one prompt, each has its own seed, and the first the one that was given.
+// idx: the number of the answer among those to the same prompt. Each has its own seed; answer 0 has
+// the seed that the client gave.
 [[nodiscard]] GenerateRequest make_request(const GenerationOptions& options,
                                            std::vector<Token> prompt, int n_tokens_max, int idx,
                                            const Client& client);

@@ -13,14 +13,14 @@ class TokenReader {
  public:
   TokenReader(const Vocabulary& vocabulary, std::span<const Token> tokens, const std::string& text)
       : vocabulary_(vocabulary), tokens_(tokens) {
-    // The beginning of the text may be a token that the text does not show.
+    // The first token may be a control token that is not in the text, such as BOS.
     const bool is_hidden = !tokens.empty() && vocabulary.is_control(tokens[0]) &&
                            !text.starts_with(vocabulary.piece(tokens[0], true));
     if (is_hidden) ++n_;
   }
 
-  // How many tokens end before the byte at `offset`, without the last of them, which may look
-  // different where another text follows. Offsets must ascend.
+  // The number of tokens that end before the byte at `offset`, minus one: the last of them may be
+  // another token if another text follows. REQUIRES: offsets ascend from call to call.
   [[nodiscard]] int n_before(std::size_t offset) {
     while (n_ < tokens_.size()) {
       const std::size_t end = at_ + vocabulary_.piece(tokens_[n_], true).size();
@@ -34,8 +34,8 @@ class TokenReader {
  private:
   const Vocabulary& vocabulary_;
   const std::span<const Token> tokens_;
-  std::size_t n_ = 0;   // tokens read
-  std::size_t at_ = 0;  // where the next begins
+  std::size_t n_ = 0;   // number of tokens read
+  std::size_t at_ = 0;  // offset of the next token
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// prompt_boundaries(): after how many tokens of a chat's prompt other prompts may differ.
+// prompt_boundaries(): the positions, in tokens, from which other prompts of chats may differ.
 //
-// The next conversation has the same system prompt and tools, and another first message of the
-// user. The next turn has all messages of this one, but perhaps not what the template wrote behind
-// the last: some open reasoning there and leave it out of later prompts. Models with a recurrent
-// state continue only from where their state was saved, so it is saved at these places.
+// The next conversation has the same system prompt and tools, but another first user message. The
+// next turn has all messages of this one, but perhaps not what the template wrote after the last
+// message: some templates open reasoning there and omit it from later prompts. Models with a
+// recurrent state can continue only from a saved state, so it is saved at these positions.
 //
-// Threads: immutable. Errors: none; a place that cannot be found is left out.
+// Threads: immutable. Errors: none; a position that cannot be found is left out.
 #pragma once
 
 #include <span>
@@ -19,10 +19,10 @@
 
 namespace slipstream {
 
-// How the first message of the user begins; empty: there is none.
+// The beginning of the first user message; empty if there is none.
 [[nodiscard]] std::string first_words_of_user(const Json& messages);
 
-// In ascending order. `first_words`: as of first_words_of_user().
+// Returns the boundaries in ascending order. `first_words`: from first_words_of_user().
 [[nodiscard]] std::vector<int> prompt_boundaries(const Vocabulary& vocabulary,
                                                  const MarkedText& prompt,
                                                  std::span<const Token> tokens,

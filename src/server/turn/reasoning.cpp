@@ -7,14 +7,15 @@
 namespace slipstream {
 namespace {
 
-// For templates that know no efforts. Above them there is no limit.
+// The limits for templates that do not know efforts. Higher efforts have no limit.
 struct EffortLimit {
   std::string_view effort;
   int n_tokens;
 };
 constexpr EffortLimit kEffortLimits[] = {{"minimal", 128}, {"low", 1024}, {"medium", 8192}};
 
-// The effort itself if the template takes it, otherwise the next higher, or the highest.
+// Returns the effort itself if the template accepts it, otherwise the next higher one that it
+// accepts, or its highest.
 std::string_view effort_for(const TemplateAbilities& abilities, std::string_view effort) {
   auto at = std::ranges::find(kReasoningEfforts, effort);
   for (; at != std::end(kReasoningEfforts); ++at) {
@@ -55,7 +56,7 @@ std::optional<int> reasoning_limit(const ReasoningDemand& demand,
 
 ReasoningParams reasoning_params(const ChatFormat& format, std::string_view prompt) {
   const ReasoningMarkup markup = reasoning_markup(format.reasoning);
-  // The channel alone says that a message is reasoning.
+  // Without "<|message|>": the channel alone says that a message is reasoning.
   const std::string_view open = markup.open.substr(0, markup.open.find("<|message|>"));
   return {.open = std::string(open),
           .ends = ends_of_reasoning(format),

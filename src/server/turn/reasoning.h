@@ -1,5 +1,5 @@
-// What a request's demand for reasoning means with one model: variables of its template where it
-// knows them, and otherwise a limit of tokens, which the sampler keeps (reasoning_watch.h).
+// Applies a request's demand for reasoning to a model: sets variables that the model's template
+// knows, or otherwise a limit of tokens, which the sampler enforces (reasoning_watch.h).
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -19,11 +19,11 @@ namespace slipstream {
 void set_reasoning_variables(const ReasoningDemand& demand, const TemplateAbilities& abilities,
                              Json& variables);
 
-// How many tokens the model may reason. None: as many as it likes.
+// The number of tokens that the reasoning may have; none: no limit.
 [[nodiscard]] std::optional<int> reasoning_limit(const ReasoningDemand& demand,
                                                  const TemplateAbilities& abilities);
 
-// Where reasoning is in the answers of such a model, after this prompt.
+// How the sampler recognizes reasoning in answers of this format, after this prompt.
 [[nodiscard]] ReasoningParams reasoning_params(const ChatFormat& format, std::string_view prompt);
 
 }  // namespace slipstream

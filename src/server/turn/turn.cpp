@@ -83,7 +83,7 @@ void Turn::count(std::size_t choice, const Usage& usage) {
     usage_.n_cached += usage.n_cached;
     usage_.n_recomputed += usage.n_recomputed;
   }
-  // Choices are computed beside each other.
+  // Choices are computed at the same time, so their times do not add up.
   usage_.prompt_time = std::max(usage_.prompt_time, usage.prompt_time);
   usage_.generation_time = std::max(usage_.generation_time, usage.generation_time);
   usage_.n_generated += usage.n_generated;

@@ -1,12 +1,12 @@
-// Turn: what the engine generates for one request, in the words of no API: steps of reasoning,
+// Turn: what the engine generates for one request, independent of any API: steps of reasoning,
 // content and tool calls, up to the end of each choice.
 //
-// begin_chat() and begin_completion() make one of a request; a writer (turn_writer.h) makes one
-// API's text of its steps. Choices are numbered as they are submitted, options.n_per_prompt of them
-// for each prompt.
+// begin_chat() and begin_completion() make a turn from a request. A writer (turn_writer.h) turns
+// its steps into the text of one API. Choices are numbered in the order of submission, and each
+// prompt has options.n_per_prompt of them.
 //
-// Threads: made and filled on a worker, then on the handler's executor.
-// Errors:  submit(): as of the engine; take(): 500 with what the engine failed with.
+// Threads: made and filled on a worker, then used on the handler's executor.
+// Errors:  submit(): as Engine::submit(); take(): 500 with the engine's error message.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -32,55 +32,55 @@ struct TurnEnd {
   enum class Reason : std::uint8_t {
     kStop,
     kLength,
-    kToolCalls,  // a model that calls tools waits for their results
+    kToolCalls,  // the model called tools and waits for their results
   };
   Reason reason;
-  std::string matched_stop = {};  // where a stop string was met
+  std::string matched_stop = {};  // the stop string that ended the choice, if any
   bool said_nothing = false;      // in the whole choice
 };
 
-// What is new of one choice. All of it may be empty.
+// What is new in one choice. All fields may be empty.
 struct TurnStep {
   std::size_t choice;
   ChatDeltas deltas = {};
-  std::vector<Sampled> tokens = {};                 // their text may come later, or be no text
+  std::vector<Sampled> tokens = {};                 // their text may come later, or not at all
   std::vector<TokenLogprobs> prompt_logprobs = {};  // from the prompt's second token on
-  std::optional<PromptProgress> progress = {};      // nothing else is new then
+  std::optional<PromptProgress> progress = {};      // if set, nothing else is new
   Usage usage = {};                                 // of the choice, so far
-  std::optional<TurnEnd> end = {};                  // nothing follows
+  std::optional<TurnEnd> end = {};                  // if set, this is the last step
 };
 
 class Turn {
  public:
   struct Options {
     int n_per_prompt = 1;
-    std::optional<OutputParser::Options> parsing = {};  // none: all that is written is content
+    std::optional<OutputParser::Options> parsing = {};  // none: all output is content
   };
-  // account: who pays for what is generated; may be null.
+  // account: is charged for the generated tokens; may be null.
   Turn(ServedModel& model, HttpExchange& exchange, std::shared_ptr<ClientAccount> account,
        Options options);
 
-  // One more choice.
+  // Adds a choice.
   [[nodiscard]] Result<void> submit(GenerateRequest request);
 
   using Items = std::vector<EngineStream::Item>;
-  // As of EngineStream: none if the client has gone, an empty list after a silence.
+  // As EngineStream::next(): nullopt if the client has gone, an empty list after a silence.
   [[nodiscard]] boost::asio::awaitable<std::optional<Items>> next() { return stream_.next(); }
-  // What an item of next() is, in their order. A choice that has all it is to have is stopped,
-  // though the model would go on.
+  // Turns an item of next() into a step. A choice that is complete is stopped, even if the model
+  // would go on. REQUIRES: items are passed in the order in which they came.
   [[nodiscard]] ApiResult<TurnStep> take(EngineStream::Item item);
   [[nodiscard]] bool has_ended() const { return stream_.has_ended(); }
-  // Tokens of the prompts.
+  // The number of tokens of all prompts.
   [[nodiscard]] std::size_t n_prompt() const { return n_prompt_; }
-  // Of the choices that have ended. A prompt costs once, however many answers it has.
+  // The usage of the choices that have ended. A prompt counts once, however many answers it has.
   [[nodiscard]] const Usage& usage() const { return usage_; }
 
  private:
   struct Choice {
-    std::unique_ptr<OutputParser> parser;  // null: there is nothing to parse
+    std::unique_ptr<OutputParser> parser;  // null: the output is not parsed
     bool has_calls = false;
     bool has_said_something = false;
-    bool is_complete = false;  // the model wrote the only call that it may
+    bool is_complete = false;  // the model wrote the only call that it is allowed
   };
 
   [[nodiscard]] static ChatDeltas deltas_of(Choice& choice, Event& event);

@@ -1,5 +1,5 @@
-// TurnWriter: one API's text of a turn, as events of a stream or as one answer. Steps that tell the
-// progress of a prompt come only where the request asked for them.
+// TurnWriter: writes a turn as the text of one API, as events of a stream or as one answer. Steps
+// with the progress of a prompt come only if the request asked for them.
 //
 // Threads: thread-compatible. Errors: none.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace slipstream {
 
-// What a client knows of a stream that began while its model was being loaded.
+// What a client already knows about a stream that began while its model was being loaded.
 struct StreamStart {
   std::string id = {};
   std::time_t created = 0;
@@ -27,22 +27,24 @@ class TurnWriter {
   TurnWriter(const TurnWriter&) = delete;
   TurnWriter& operator=(const TurnWriter&) = delete;
 
-  // A stream whose model is being loaded: what comes before its pings, and what is known of it
-  // then. The writer that the model's turn has goes on from there, before its begin().
+  // For a stream whose model is being loaded. begin_early() returns the events before the pings.
+  // start() tells what the client knows so far. When the model is loaded, its turn has another
+  // writer: go_on_from() gives it that start, before its begin().
   [[nodiscard]] virtual std::string begin_early() { return {}; }
   [[nodiscard]] virtual StreamStart start() const { return {}; }
   virtual void go_on_from(const StreamStart& /*start*/) {}
 
-  // A stream: before anything is generated; what a step adds; what could not be generated; the end.
-  // Each is any number of whole events.
+  // For a stream: its beginning, what a step adds, an error, and its end. Each returns any number
+  // of whole events.
   [[nodiscard]] virtual std::string begin() = 0;
   [[nodiscard]] virtual std::string write(TurnStep step) = 0;
-  // After a silence: an event that changes nothing, for clients do not count comments as a sign of life.
+  // An event that changes nothing, sent after a silence. Clients do not take SSE comments as a sign
+  // of life.
   [[nodiscard]] virtual std::string ping() = 0;
   [[nodiscard]] virtual std::string write(const ApiError& error) = 0;
   [[nodiscard]] virtual std::string end(const Usage& usage) = 0;
 
-  // One answer: the steps are collected, and are then a body.
+  // For an answer that is not streamed: collects the steps, then returns the body.
   virtual void collect(TurnStep step) = 0;
   [[nodiscard]] virtual std::string whole(const Usage& usage) = 0;
 };

@@ -9,7 +9,7 @@ namespace slipstream {
 
 namespace {
 
-// The log-probabilities of one token, as the chat API has them.
+// The log-probability of one token in the form of the chat API.
 Json entry_of(const Vocabulary& vocabulary, Token token, float logprob) {
   const std::string piece = vocabulary.piece(token, true);
   Json bytes = Json::array();
@@ -20,7 +20,7 @@ Json entry_of(const Vocabulary& vocabulary, Token token, float logprob) {
 Json logprobs_of(const Vocabulary& vocabulary, const std::vector<Sampled>& tokens) {
   Json content = Json::array();
   for (const Sampled& sampled : tokens) {
-    if (!sampled.logprobs || vocabulary.is_end(sampled.token)) continue;  // the end is no content
+    if (!sampled.logprobs || vocabulary.is_end(sampled.token)) continue;  // EOS is not content
     Json entry = entry_of(vocabulary, sampled.token, sampled.logprobs->logprob);
     entry["top_logprobs"] = Json::array();
     for (const TokenLogprob& top : sampled.logprobs->top) {
@@ -31,7 +31,7 @@ Json logprobs_of(const Vocabulary& vocabulary, const std::vector<Sampled>& token
   return {{"content", std::move(content)}};
 }
 
-// As OpenAI's chunks have it; null: nothing to tell.
+// The delta of one of OpenAI's chunks; null if no chunk is needed.
 Json delta_json(const ChatDelta& delta) {
   switch (delta.kind) {
     case ChatDelta::Kind::kContent: return {{"content", delta.text}};
@@ -72,7 +72,7 @@ Json chunk_choice(std::size_t idx, Json delta, Json logprobs, Json finish_reason
           {"finish_reason", std::move(finish_reason)}};
 }
 
-// An empty answer looks like a failure of the client's or of ours.
+// Without a notice, an empty answer looks like a failure of the client or the server.
 void note_silence(const TurnEnd& end, Json& json) {
   if (end.said_nothing) json["notice"] = "The model ended its answer without a word";
 }
@@ -104,7 +104,7 @@ std::vector<Json> ChatWriter::choices_of(TurnStep step) {
     chunks.push_back(
         chunk_choice(step.choice, std::move(json), std::exchange(pending_logprobs, Json()), {}));
   }
-  // Of tokens whose text is held back, or is no text.
+  // These are of tokens whose text is held back, or which have no text.
   if (!pending_logprobs.is_null()) {
     chunks.push_back(chunk_choice(step.choice, Json::object(), std::move(pending_logprobs), {}));
   }

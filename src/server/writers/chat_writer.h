@@ -1,6 +1,6 @@
 // ChatWriter: the answer to POST /v1/chat/completions.
 //
-// Threads: as of TurnWriter. Errors: none.
+// Threads: as TurnWriter. Errors: none.
 #pragma once
 
 #include <optional>

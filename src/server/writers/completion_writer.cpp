@@ -9,7 +9,7 @@ namespace slipstream {
 
 namespace {
 
-// In code points, as OpenAI's offsets are.
+// The length in code points, because OpenAI's offsets count code points.
 std::size_t length_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
@@ -36,7 +36,7 @@ void CompletionWriter::append(Piece& piece, TurnStep step) {
 }
 
 std::vector<Json> CompletionWriter::choices_of(TurnStep step) {
-  // A token whose text is held back says nothing yet, unless its probability is asked for.
+  // A token whose text is held back needs no chunk yet, unless its log-probability was requested.
   if (step.deltas.empty() && !step.end && !wants_logprobs()) return {};
   const std::size_t idx = step.choice;
   Piece piece;

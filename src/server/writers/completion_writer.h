@@ -1,6 +1,6 @@
 // CompletionWriter: the answer to POST /v1/completions.
 //
-// Threads: as of TurnWriter. Errors: none.
+// Threads: as TurnWriter. Errors: none.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace slipstream {
 class CompletionWriter final : public OpenAiWriter {
  public:
   using Prompts = std::vector<std::vector<Token>>;
-  // The prompts are those of the turn: they stand before the answers if the request wants that.
+  // prompts: those of the turn. The answers begin with them if the request asks for an echo.
   CompletionWriter(const ServedModel& model, const CompletionRequest& request, Prompts prompts);
 
   void collect(TurnStep step) override;
@@ -28,7 +28,7 @@ class CompletionWriter final : public OpenAiWriter {
     std::vector<TokenLogprobs> prompt_logprobs = {};
     std::optional<TurnEnd> end = {};
   };
-  // How far a choice has come at the client.
+  // How much of a choice has been sent to the client.
   struct Progress {
     bool has_begun = false;
     std::size_t offset = 0;  // of the next token in the text

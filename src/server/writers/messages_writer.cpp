@@ -15,8 +15,8 @@ std::string event(std::string_view type, const Json& rest) {
   return event_of(type, dump(json));
 }
 
-// Clients insist on one and send it back. It proves nothing: whoever runs the model may change its
-// thoughts.
+// Clients require a signature and send it back. It proves nothing, because whoever runs the model
+// may change the model's thoughts.
 std::string new_signature() { return new_id("sig"); }
 
 Json call_block(std::string_view name) {
@@ -68,7 +68,7 @@ std::string MessagesWriter::write(const ChatDelta& delta) {
   return events;
 }
 
-// Nothing where one of this kind is open.
+// Returns nothing if a block of this kind is already open.
 std::string MessagesWriter::open(Kind kind, Json block) {
   if (block_ == kind) return {};
   std::string events = close();
@@ -156,7 +156,7 @@ Json MessagesWriter::message(Json content, Json stop_reason, Json usage) const {
           {"usage", std::move(usage)}};
 }
 
-// The three kinds of input tokens are all of the prompt together.
+// input_tokens and the two counts of the cache add up to the whole prompt.
 Json MessagesWriter::usage_json(const Usage& usage) const {
   const int n_computed = usage.n_prompt - usage.n_cached;
   return {{"input_tokens", options_.wants_cache ? 0 : n_computed},

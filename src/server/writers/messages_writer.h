@@ -1,12 +1,12 @@
 // MessagesWriter: the answer to POST /v1/messages, as Anthropic's clients read it.
 //
 //   message_start, for each block content_block_start, content_block_delta..., content_block_stop,
-//   then message_delta (why it ended, and usage) and message_stop; ping at any place.
+//   then message_delta (stop reason and usage) and message_stop. A ping may come at any place.
 //
 // Blocks are thinking, text and tool_use, in the order in which the model writes them. One is open
 // at a time. Thinking ends with a signature, which clients send back unchanged.
 //
-// Threads: as of TurnWriter. Errors: none.
+// Threads: as TurnWriter. Errors: none.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ class MessagesWriter final : public TurnWriter {
  public:
   struct Options {
     std::string model;
-    std::size_t n_prompt;      // tokens, for message_start
-    bool wants_cache = false;  // tokens that were computed count as written to the cache
+    std::size_t n_prompt;      // tokens of the prompt, for message_start
+    bool wants_cache = false;  // computed tokens count as written to the cache
   };
   explicit MessagesWriter(Options options);
 
@@ -53,13 +53,13 @@ class MessagesWriter final : public TurnWriter {
 
   const Options options_;
   const std::string id_;
-  std::optional<Kind> block_;  // the kind of the delta that opened it; none is open otherwise
-  std::size_t n_blocks_ = 0;   // those that were opened
+  std::optional<Kind> block_;  // the kind of delta that opened the open block; none: no open block
+  std::size_t n_blocks_ = 0;   // number of blocks opened so far
   std::optional<TurnEnd> end_;
   bool has_failed_ = false;
-  // Of one answer.
+  // Only for an answer that is not streamed.
   Json content_ = Json::array();
-  std::string text_;  // of the open block; a call's arguments
+  std::string text_;  // the text of the open block, or the arguments of its call
 };
 
 }  // namespace slipstream

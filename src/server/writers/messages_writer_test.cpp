@@ -1,4 +1,4 @@
-// What Anthropic's clients get for the steps of a turn, to the byte but for ids.
+// Tests every byte that Anthropic's clients get for the steps of a turn, except ids.
 #include "server/writers/messages_writer.h"
 
 #include <gtest/gtest.h>

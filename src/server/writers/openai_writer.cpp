@@ -19,7 +19,7 @@ Json usage_json(const Usage& usage) {
           {"completion_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}}};
 }
 
-// As llama-server has them.
+// The timings under llama-server's names.
 Json timings_json(const Usage& usage) {
   using Milliseconds = std::chrono::duration<double, std::milli>;
   const auto rate = [](double n, double of) { return of > 0 ? n / of : 0; };
@@ -81,7 +81,7 @@ std::string OpenAiWriter::ping() {
   return event_of(dump(body(names_.chunk, Json::array({empty_choice()}))));
 }
 
-// As llama-server has it.
+// The progress under llama-server's names.
 Json OpenAiWriter::progress_chunk(const PromptProgress& progress) const {
   const auto took = std::chrono::steady_clock::now() - begun_;
   Json chunk = body(names_.chunk, Json::array({empty_choice()}));

@@ -1,7 +1,7 @@
-// OpenAiWriter: what OpenAI's answers to /v1/chat/completions and /v1/completions have in common:
-// choices in a body with an id, and events that are such bodies.
+// OpenAiWriter: what OpenAI's answers to /v1/chat/completions and /v1/completions have in common.
+// A body has an id and choices, and each event of a stream is such a body.
 //
-// Threads: as of TurnWriter. Errors: none.
+// Threads: as TurnWriter. Errors: none.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace slipstream {
 
-// "cmpl-4f3a...": no two alike.
+// A unique id, such as "cmpl-4f3a...".
 [[nodiscard]] std::string new_id(std::string_view prefix);
 
 // "stop", "length" or "tool_calls".
@@ -37,7 +37,7 @@ class OpenAiWriter : public TurnWriter {
   std::string whole(const Usage& usage) final;
 
  protected:
-  // What the API calls its answers.
+  // The API's names for its answers.
   struct Names {
     std::string_view id_prefix;
     std::string_view whole;
@@ -51,16 +51,16 @@ class OpenAiWriter : public TurnWriter {
   [[nodiscard]] bool wants_logprobs() const { return wants_logprobs_; }
 
  private:
-  // Of a stream: choices before anything is generated, and what a step adds to one; each is sent as
-  // a chunk.
+  // For a stream: the choices before anything is generated, and what a step adds to its choice.
+  // Each is sent as a chunk.
   [[nodiscard]] virtual std::vector<Json> first_choices() { return {}; }
   [[nodiscard]] virtual std::vector<Json> choices_of(TurnStep step) = 0;
-  // One that adds nothing to an answer.
+  // A choice of a chunk that adds nothing to the answer.
   [[nodiscard]] virtual Json empty_choice() const = 0;
-  // Of one answer: what was collected.
+  // For an answer that is not streamed: the choice that was collected.
   [[nodiscard]] virtual Json choice(std::size_t idx) = 0;
 
-  // timings: of the chunks; null: they have none.
+  // timings: the usage that the chunks' timings are made of; null: they have none.
   [[nodiscard]] std::string chunks(std::vector<Json> choices, const Usage* timings = nullptr) const;
   [[nodiscard]] Json body(std::string_view object, Json choices) const;
   [[nodiscard]] Json progress_chunk(const PromptProgress& progress) const;

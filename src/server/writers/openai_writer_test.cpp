@@ -1,4 +1,4 @@
-// What OpenAI's clients get for the steps of a turn, to the byte but for ids and times.
+// Tests every byte that OpenAI's clients get for the steps of a turn, except ids and times.
 #include "server/writers/openai_writer.h"
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST(ChatWriter, EachChunkHasTimingsIfAskedFor) {
   TurnStep step = step_of({{.kind = Kind::kContent, .text = "a"}});
   step.usage = {.n_prompt = 4, .n_cached = 3, .n_generated = 1};
   const std::string chunk = writer.write(std::move(step));
-  // No rate of what took no time.
+  // The rate is 0 if the time is 0.
   EXPECT_TRUE(chunk.contains(R"("timings":{"cache_n":3,"prompt_n":1,"prompt_ms":0.0,)"
                              R"("prompt_per_token_ms":0.0,"prompt_per_second":0.0,)"
                              R"("predicted_n":1,"predicted_ms":0.0,)"))

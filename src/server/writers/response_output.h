@@ -1,5 +1,5 @@
-// ResponseOutput: collects what a model writes as the items of a response: reasoning, messages and
-// function calls. The last item may be open, which means that more text of it will come.
+// ResponseOutput: collects the model's output as the items of a response: reasoning, messages and
+// function calls. The last item may be open, which means that more of its text will come.
 //
 // Threads: thread-compatible. Errors: none.
 #pragma once
@@ -21,7 +21,7 @@ class ResponseOutput {
   struct Item {
     Kind kind;
     std::string id;
-    std::string text = {};     // of a call: its arguments
+    std::string text = {};     // for a call: its arguments
     std::string name = {};     // of the function that is called
     std::string call_id = {};  // links the call to its result
     Status status = Status::kInProgress;

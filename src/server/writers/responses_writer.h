@@ -1,10 +1,10 @@
 // ResponsesWriter: the answer to POST /v1/responses.
 //
 // A stream has an event for each change. OpenAI's client builds the response from the events and
-// fails if one is missing or out of order. The last event contains the whole response, which is also
-// the body of an answer that is not streamed.
+// fails if one is missing or out of order. The last event contains the whole response, which is
+// also the body of an answer that is not streamed.
 //
-// Threads: as of TurnWriter. Errors: none.
+// Threads: as TurnWriter. Errors: none.
 #pragma once
 
 #include <ctime>
@@ -27,8 +27,8 @@ class ResponsesWriter final : public TurnWriter {
   };
   explicit ResponsesWriter(Options options);
 
-  // OpenAI's client wants response.created before all others. What echoes the request follows
-  // when the model is there.
+  // OpenAI's client requires response.created before all other events. The fields that echo the
+  // request follow when the model is loaded.
   std::string begin_early() override;
   StreamStart start() const override;
   void go_on_from(const StreamStart& start) override;
@@ -42,7 +42,7 @@ class ResponsesWriter final : public TurnWriter {
   std::string whole(const Usage& usage) override;
 
   [[nodiscard]] const std::string& id() const { return id_; }
-  // The complete response, after end() or whole(). Empty: it failed.
+  // The complete response, after end() or whole(); empty if it failed.
   [[nodiscard]] const std::string& response() const { return response_; }
 
  private:

@@ -1,4 +1,4 @@
-// What clients of the Responses API get for the steps of a turn, to the byte but for ids and times.
+// Tests every byte that clients of the Responses API get for a turn's steps, except ids and times.
 #include "server/writers/responses_writer.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(ResponsesWriter, AStreamTellsAllThatChanges) {
               place + R"("part":{"type":"output_text","text":"","annotations":[],"logprobs":[]})") +
           event("response.output_text.delta", 4, place + R"("delta":"a","logprobs":[])"));
   EXPECT_EQ(writer.write(step_of({})), "");
-  // Clients go on with what this says.
+  // Clients replace their state by this response.
   EXPECT_EQ(without_ids(writer.ping()),
             event("response.in_progress", 5,
                   R"("response":)" +

@@ -1,4 +1,4 @@
-// Steps of a turn for the tests of writers, and what they write without what differs each time.
+// Test support for writers: makes steps of a turn, and replaces ids and times in what is written.
 //
 // Threads: immutable. Errors: none.
 #pragma once
