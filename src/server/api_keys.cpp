@@ -1,6 +1,7 @@
 #include "server/api_keys.h"
 
 #include <algorithm>
+#include <boost/beast/core/string.hpp>
 #include <cstring>
 #include <utility>
 
@@ -64,8 +65,8 @@ ApiResult<Client> ApiKeys::check(std::string_view authorization, std::string_vie
   const std::shared_ptr<const Entries> keys = entries();
   if (!keys) return Client{};
   constexpr std::string_view kScheme = "Bearer ";
-  const std::string_view given =
-      authorization.starts_with(kScheme) ? authorization.substr(kScheme.size()) : x_api_key;
+  const bool is_bearer = boost::beast::iequals(authorization.substr(0, kScheme.size()), kScheme);
+  const std::string_view given = is_bearer ? authorization.substr(kScheme.size()) : x_api_key;
   const KeyDigest digest = digest_of_key(given);
   const Client* found = nullptr;
   for (const Entry& entry : *keys) {  // no early exit, so that the time reveals nothing

@@ -93,7 +93,10 @@ asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string asked,
       const MutexLock lock(mutex_);
       Entry* entry = find(*name);
       entry->last_used = Clock::now();
-      if (entry->loaded) co_return entry->loaded;
+      if (entry->loaded) {
+        entry->promised_until = {};
+        co_return entry->loaded;
+      }
       if (has_asked && !entry->is_wanted && entry->error) {
         co_return std::unexpected(
             ApiError{.status = 503,
@@ -286,6 +289,9 @@ void ModelPool::settle(Entry& entry, Result<std::unique_ptr<ServedModel>> loaded
     entry.last_used = Clock::now();
     if (loaded) {
       entry.error.reset();
+      // Otherwise the next model that is wanted could take its place before anybody has used it.
+      constexpr std::chrono::seconds kTimeToTakeIt{1};
+      if (!entry.waiting.empty()) entry.promised_until = Clock::now() + kTimeToTakeIt;
       entry.loaded = std::move(*loaded);
       entry.loaded->metrics = &metrics_.requests_of(entry.model.name);
       log::info("serve.load", {{"model", entry.model.name}});
@@ -303,6 +309,7 @@ ModelPool::Entry* ModelPool::least_recently_used_idle() {
   Entry* oldest = nullptr;
   for (Entry& entry : entries_) {
     if (!entry.loaded || entry.model.is_pinned || entry.loaded.use_count() > 1) continue;
+    if (entry.promised_until > Clock::now()) continue;
     if (oldest == nullptr || entry.last_used < oldest->last_used) oldest = &entry;
   }
   return oldest;

@@ -88,6 +88,7 @@ class ModelPool {
     bool is_wanted = false;
     std::optional<Error> error = {};  // of the last load, if it failed
     Clock::time_point last_used = {};
+    Clock::time_point promised_until = {};  // to those who waited for it
     std::vector<std::shared_ptr<Signal>> waiting = {};
   };
 

@@ -180,7 +180,7 @@ KINDS = {
         messages=[USER, {"role": "assistant", "content": "word " * (n // 5)}], continue_final_message=True,
         add_generation_prompt=False)),
     "long text for a template": ("/apply-template", lambda n: with_content("word " * (n // 5))),
-    "long text": ("/tokenize", lambda n: dumped({"content": "word 12 " * (n // 8)})),
+    "long text": ("/tokenize", lambda n: dumped({"prompt": "word 12 " * (n // 8)})),
     "long input": ("/v1/embeddings", lambda n: dumped({"input": "word " * (n // 5)})),
     # Numbers.
     "number of many digits": (CHAT, lambda n: b'{"messages":[],"seed":' + b"9" * n + b"}"),

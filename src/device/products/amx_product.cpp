@@ -29,6 +29,7 @@ template <bool kTwoColumns, bool kTwoRows>
 SLIP_AMX_BF16 void multiply_tile_block(const MultiplyTiles& work, float* result,
                                        std::size_t stride) {
   const auto stride_bytes = static_cast<long long>(stride * sizeof(float));
+  // NOLINTNEXTLINE(misc-const-correctness): the macro hides that _tile_stored() writes there.
   float* result_below = result + kSideNumbers * stride;
   if (work.is_first) {
     _tile_zero(0);

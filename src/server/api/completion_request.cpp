@@ -15,7 +15,9 @@ ApiResult<CompletionRequest> read_completion_request(const Json& body) {
   if (const auto n = fields.integer("logprobs", 0, kTopLogprobsMax)) {
     request.options.sampling.n_top_logprobs = static_cast<int>(*n);
   }
-  const bool has_limit = fields.any("max_tokens") != nullptr || fields.any("n_predict") != nullptr;
+  const bool has_limit = fields.any("max_tokens") != nullptr ||
+                         fields.any("max_completion_tokens") != nullptr ||
+                         fields.any("n_predict") != nullptr;
   if (!has_limit && !request.options.max_tokens)
     request.options.max_tokens = 16;  // OpenAI's default
   if (const auto suffix = fields.text("suffix"); suffix && !suffix->empty()) {

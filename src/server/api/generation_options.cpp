@@ -87,7 +87,8 @@ SamplingParams read_sampling(JsonFields& fields) {
   params.stop_tokens = read_stop_tokens(fields);
   read_into(params.n_tokens_min, fields.integer("min_tokens", 0, kTokensMax));
   constexpr std::int64_t kSeedMax = std::int64_t{1} << 53;  // JSON numbers are exact up to here
-  if (const auto seed = fields.integer("seed", -kSeedMax, kSeedMax)) {
+  constexpr std::int64_t kRandomSeed = -1;                  // llama-server's
+  if (const auto seed = fields.integer("seed", -kSeedMax, kSeedMax); seed && *seed != kRandomSeed) {
     const auto bits = static_cast<std::uint64_t>(*seed);
     params.seed = static_cast<std::uint32_t>(bits ^ (bits >> 32U));
   }

@@ -105,6 +105,7 @@ ReasoningDemand read_thinking(JsonFields& fields) {
     read_effort(config_fields, "effort", demand);
     if (const auto& error = config_fields.error()) fields.refuse(error->param, error->message);
   }
+  demand.is_on.reset();  // an effort alone does not turn reasoning on
   const Json* thinking = fields.object("thinking");
   if (thinking == nullptr) return demand;
   JsonFields thinking_fields(*thinking, "thinking");
@@ -163,6 +164,9 @@ ApiResult<MessagesRequest> read(Json& body, bool must_have_max_tokens) {
 
   ApiResult<Json> messages = read_messages(fields, body);
   if (!messages) return std::unexpected(messages.error());
+  if (messages->empty()) {
+    return refuse("messages", "'messages' must have at least one message with content");
+  }
   request.chat.messages = std::move(*messages);
   ApiResult<Json> tools = read_custom_tools(take(body, "tools"));
   if (!tools) return std::unexpected(tools.error());

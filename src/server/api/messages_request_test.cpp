@@ -117,6 +117,8 @@ TEST(MessagesRequest, OptionsHaveAnthropicsNames) {
 TEST(MessagesRequest, RefusalsNameTheField) {
   EXPECT_EQ(refusal(R"({"messages": [{"role": "user", "content": "hi"}]})").param, "max_tokens");
   EXPECT_EQ(refusal(R"({"max_tokens": 9, "messages": []})").param, "messages");
+  EXPECT_EQ(refusal(R"({"max_tokens": 9, "messages": [{"role": "user", "content": []}]})").param,
+            "messages");
   const auto param_of = [](const std::string& block) {
     return refusal(R"({"max_tokens": 9, "messages": [{"role": "user", "content": [)" + block +
                    "]}]}")

@@ -22,8 +22,8 @@ void read_effort(JsonFields& fields, std::string_view name, ReasoningDemand& dem
 }
 
 void read_budget(JsonFields& fields, std::string_view name, ReasoningDemand& demand) {
-  constexpr std::int64_t kTokensMax = std::int64_t{1} << 30;
-  const auto n = fields.integer(name, -1, kTokensMax);  // -1: no limit
+  constexpr std::int64_t kBudgetMax = std::int64_t{1} << 30;
+  const auto n = fields.integer(name, -1, kBudgetMax);  // -1: no limit
   if (n && *n >= 0) demand.n_tokens_max = static_cast<int>(*n);
 }
 

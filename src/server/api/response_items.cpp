@@ -19,7 +19,8 @@ Json* text_of_part(Json& part) {
   if (type == nullptr || !type->is_string()) return nullptr;
   const auto& name = type->get_ref<const std::string&>();
   const bool is_text = std::ranges::contains(kTexts, std::string_view(name));
-  const auto text = part.find(is_text ? "text" : name == "refusal" ? "refusal" : "");
+  if (!is_text && name != "refusal") return nullptr;
+  const auto text = part.find(is_text ? "text" : "refusal");
   return text != part.end() && text->is_string() ? &*text : nullptr;
 }
 

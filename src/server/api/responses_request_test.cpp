@@ -195,6 +195,8 @@ TEST(ResponsesRequest, RefusalsNameTheField) {
       {R"({"input": [{"role": "user"}]})", "input[0].content"},
       {R"({"input": [{"role": "user", "content": [{"type": "input_image"}]}]})",
        "input[0].content[0]"},
+      {R"({"input": [{"role": "user", "content": [{"type": "input_image", "": "x"}]}]})",
+       "input[0].content[0]"},
       {R"({"input": [{"role": "user", "content": [{"type": "input_text", "text": "a"},
                                                   {"type": "input_file"}]}]})",
        "input[0].content[1]"},

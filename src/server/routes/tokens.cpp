@@ -7,6 +7,7 @@
 #include "server/json.h"
 #include "server/routes/model_route.h"
 #include "server/routes/routes.h"
+#include "server/turn/generation.h"
 
 namespace slipstream {
 namespace {
@@ -18,8 +19,13 @@ Prepared prepare_tokenize(ServedModel& model, HttpExchange& /*exchange*/, Json& 
   const bool add_special = fields.boolean("add_special_tokens").value_or(true);
   if (!text) fields.refuse("prompt", "'prompt' is required");
   if (fields.error()) return std::unexpected(*fields.error());
-  const Result<std::vector<Token>> tokens =
-      model.engine->vocabulary().tokenize(text.value_or(""), add_special, true);
+  const Vocabulary& vocabulary = model.engine->vocabulary();
+  const std::string prompt = text.value_or("");
+  if (const auto fits = check_length(vocabulary, "prompt", prompt, model.engine->n_context());
+      !fits) {
+    return std::unexpected(fits.error());
+  }
+  const Result<std::vector<Token>> tokens = vocabulary.tokenize(prompt, add_special, true);
   if (!tokens) return refuse("prompt", tokens.error().message);
   return std::make_unique<PreparedReply>(
       HttpReply{.body = dump({{"tokens", *tokens},

@@ -41,6 +41,11 @@ Result<std::uint64_t> bytes_of(const UniqueFd& fd) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
+// Whether the file is of no use any more. Other errors may pass.
+bool is_lost(const Error& error) {
+  return error.code == Code::kCorrupt || error.code == Code::kNotFound;
+}
+
 std::unexpected<Error> not_found(const std::string& id) {
   return fail(Code::kNotFound, format_text("there is no response {}", id));
 }
@@ -79,7 +84,7 @@ Result<void> ResponseStore::scan() {
       insert(name, std::move(*entry));
     } else {
       log::warn("responses.damaged", {{"file", name}, {"error", entry.error().message}});
-      remove_file(name);
+      if (is_lost(entry.error())) remove_file(name);
     }
   }
   const Result<std::vector<std::string>> too_many = make_room(0);  // the limit may be lower now
@@ -136,6 +141,7 @@ Result<StoredResponse> ResponseStore::get(const std::string& id, Salt salt) {
       });
   if (stored) return stored;
   log::warn("responses.damaged", {{"file", id}, {"error", stored.error().message}});
+  if (!is_lost(stored.error())) return stored;
   if (const Result<void> removed = remove(id, salt); !removed) {
     return std::unexpected(removed.error());
   }

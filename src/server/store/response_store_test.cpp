@@ -151,6 +151,18 @@ TEST_F(ResponseStoreTest, DamagedFilesAreNotThere) {
   EXPECT_TRUE(store->put(id_of(6), kMine, {.response = "{}", .items = "[]"}));
 }
 
+// A directory in its place cannot be read.
+TEST_F(ResponseStoreTest, WhatCannotBeReadNowIsKept) {
+  const auto store = open();
+  ASSERT_TRUE(store->put(id_of(1), kMine, {.response = "{}", .items = "[]"}));
+  std::filesystem::rename(path_of(1), folder_ + "/aside");
+  std::filesystem::create_directory(path_of(1));
+  EXPECT_NE(store->get(id_of(1), kMine).error().code, Code::kNotFound);
+  std::filesystem::remove(path_of(1));
+  std::filesystem::rename(folder_ + "/aside", path_of(1));
+  EXPECT_TRUE(has(*store, 1));
+}
+
 TEST_F(ResponseStoreTest, AnIdIsNeverAPath) {
   const auto store = open();
   std::ofstream(folder_ + "/../secret") << to_document(kMine, 1, {.response = "{}", .items = "[]"});
