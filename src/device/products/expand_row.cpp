@@ -58,9 +58,10 @@ struct ScaleAndMinimum {
 
 // Eight scales and minima of 6 bits in 12 bytes.
 HWY_INLINE ScaleAndMinimum scale_of_q4_k(const std::uint8_t* bytes, int i) {
-  if (i < 4) return {.scale = bytes[i] & 63U, .minimum = bytes[i + 4] & 63U};
-  return {.scale = (bytes[i + 4] & 15U) | (bytes[i - 4] >> 6U << 4U),
-          .minimum = static_cast<std::uint32_t>(bytes[i + 4] >> 4U) | (bytes[i] >> 6U << 4U)};
+  const auto at = [bytes](int idx) -> std::uint32_t { return bytes[idx]; };
+  if (i < 4) return {.scale = at(i) & 63U, .minimum = at(i + 4) & 63U};
+  return {.scale = (at(i + 4) & 15U) | (at(i - 4) >> 6U << 4U),
+          .minimum = (at(i + 4) >> 4U) | (at(i) >> 6U << 4U)};
 }
 
 using Floats = hn::CappedTag<float, 16>;
@@ -243,7 +244,8 @@ HWY_INLINE void expand_half_q6_k(const std::uint8_t* low_bits, const std::uint8_
     const auto high = load_words(high_bits + i);
     const auto store = [&](std::size_t part, auto low, auto high_two) HWY_ATTR {
       const auto words = hn::Sub(hn::Or(low, high_two), hn::Set(dw, 32));
-      const float part_scale = scale * static_cast<float>(scales[i / 16 + 2 * part]);
+      const std::int8_t sixteenth = scales[i / 16 + 2 * part];
+      const float part_scale = scale * static_cast<float>(sixteenth);
       hn::StoreU(hn::Mul(to_floats(words), hn::Set(df, part_scale)), df,
                  floats + part * kBlock + i);
     };
