@@ -35,7 +35,7 @@ LASTS_S = 25
 HEADERS_S_MAX = 0.1
 N_HEADERS = 9  # prompts whose headers are timed; the median counts
 # Of the agents' tasks: they have fewer tokens of their own.
-FILLER = {"claude": 1000, "codex": 1300}
+FILLER = {"claude": 1200, "codex": 1300}
 PING = {"claude": r"^event: ping$", "codex": r"^event: response\.in_progress$"}
 
 

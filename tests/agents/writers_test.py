@@ -22,7 +22,7 @@ from serving import Serving  # noqa: E402
 
 N_CLIENTS = 8
 N_TOKENS = 192
-N_ROUNDS = 21
+N_ROUNDS = 41
 RATIO_MIN = 0.97
 MESSAGES = [{"role": "user", "content": "We met amber lantern today. Tell me about it."}]
 CHAT = "/v1/chat/completions"
@@ -80,9 +80,10 @@ class Writers(unittest.TestCase):
             paths = paths[1:] + paths[:1]
         for path, some in speeds.items():
             ratios = [ours / chat for ours, chat in zip(some, speeds[CHAT])]
-            low, ratio, high = statistics.quantiles(ratios, n=4)
+            low, _, high = statistics.quantiles(ratios, n=4)
+            ratio = statistics.median(some) / statistics.median(speeds[CHAT])
             print(f"{path:22} {statistics.median(some):7.0f} tokens/s to {N_CLIENTS} clients, "
-                  f"of chat completions {ratio:.3f} (quartiles {low:.3f} to {high:.3f})", flush=True)
+                  f"of chat completions {ratio:.3f} (in single rounds, quartiles {low:.3f} to {high:.3f})", flush=True)
             with self.subTest(path):
                 self.assertGreaterEqual(ratio, RATIO_MIN)
 

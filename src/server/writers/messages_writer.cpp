@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/format.h"
 #include "server/api/messages_error.h"
 #include "server/sse.h"
 #include "server/writers/openai_writer.h"
@@ -50,18 +51,18 @@ std::string MessagesWriter::write(const ChatDelta& delta) {
   switch (delta.kind) {
     case Kind::kReasoning:
       events = open(delta.kind, {{"type", "thinking"}, {"thinking", ""}, {"signature", ""}});
-      events += delta_event({{"type", "thinking_delta"}, {"thinking", delta.text}});
+      events += delta_event("thinking_delta", "thinking", delta.text);
       break;
     case Kind::kContent:
       events = open(delta.kind, {{"type", "text"}, {"text", ""}});
-      events += delta_event({{"type", "text_delta"}, {"text", delta.text}});
+      events += delta_event("text_delta", "text", delta.text);
       break;
     case Kind::kCallBegin:
       events = close();
       events += open(delta.kind, call_block(delta.text));
       break;
     case Kind::kCallArguments:
-      events = delta_event({{"type", "input_json_delta"}, {"partial_json", delta.text}});
+      events = delta_event("input_json_delta", "partial_json", delta.text);
       break;
     case Kind::kCallEnd: events = close(); break;
   }
@@ -83,15 +84,19 @@ std::string MessagesWriter::close() {
   if (!block_) return {};
   std::string events;
   if (block_ == Kind::kReasoning) {
-    events += delta_event({{"type", "signature_delta"}, {"signature", new_signature()}});
+    events += delta_event("signature_delta", "signature", new_signature());
   }
   events += event("content_block_stop", {{"index", n_blocks_ - 1}});
   block_.reset();
   return events;
 }
 
-std::string MessagesWriter::delta_event(Json delta) const {
-  return event("content_block_delta", {{"index", n_blocks_ - 1}, {"delta", std::move(delta)}});
+std::string MessagesWriter::delta_event(std::string_view type, std::string_view field,
+                                        const std::string& text) const {
+  constexpr std::string_view kName = "content_block_delta";
+  return event_of(
+      kName, format_text(R"({{"type":"{}","index":{},"delta":{{"type":"{}","{}":{}}}}})", kName,
+                         n_blocks_ - 1, type, field, dump(text)));
 }
 
 std::string MessagesWriter::write(const ApiError& error) {

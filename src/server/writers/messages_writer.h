@@ -43,7 +43,9 @@ class MessagesWriter final : public TurnWriter {
   [[nodiscard]] std::string write(const ChatDelta& delta);
   [[nodiscard]] std::string open(Kind kind, Json block);
   [[nodiscard]] std::string close();
-  [[nodiscard]] std::string delta_event(Json delta) const;
+  // Written as text, without building JSON: there is one of these for each token.
+  [[nodiscard]] std::string delta_event(std::string_view type, std::string_view field,
+                                        const std::string& text) const;
   void add(const ChatDelta& delta);
   void finish_block();
   [[nodiscard]] Json message(Json content, Json stop_reason, Json usage) const;
