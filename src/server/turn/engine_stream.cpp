@@ -1,5 +1,6 @@
 #include "server/turn/engine_stream.h"
 
+#include <chrono>
 #include <utility>
 
 namespace slipstream {
@@ -56,7 +57,8 @@ std::vector<EngineStream::Item> EngineStream::take_items() {
 }
 
 boost::asio::awaitable<std::optional<std::vector<EngineStream::Item>>> EngineStream::next() {
-  bool has_waited = false;
+  // The signal may be that of items which were taken with those before: that is no silence.
+  const auto silence_end = std::chrono::steady_clock::now() + exchange_.silence_max();
   while (true) {
     std::vector<Item> items = take_items();
     for (Item& item : items) {
@@ -70,9 +72,9 @@ boost::asio::awaitable<std::optional<std::vector<EngineStream::Item>>> EngineStr
       request.is_open = false;
       --n_open_;
     }
-    if (!items.empty() || has_waited) co_return items;
-    if (!co_await exchange_.wait(*signal_, exchange_.silence_max())) co_return std::nullopt;
-    has_waited = true;
+    const auto now = std::chrono::steady_clock::now();
+    if (!items.empty() || now >= silence_end) co_return items;
+    if (!co_await exchange_.wait(*signal_, silence_end - now)) co_return std::nullopt;
   }
 }
 
