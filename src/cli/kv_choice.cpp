@@ -101,8 +101,10 @@ constexpr double kCacheShare = 0.9;
 Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
                                              const InformedWish& kv, ContextShape shape,
                                              std::uint64_t available_bytes,
-                                             const ExpertWish& wish) {
-  const Result<ModelProfile> streamed = read_profile(model, /*streams_experts=*/true);
+                                             const WeightWish& wish) {
+  const bool are_plain = wish.prompts == "on";
+  const Result<ModelProfile> streamed =
+      read_profile(model, {.streams_experts = true, .are_plain = are_plain});
   if (!streamed) return std::unexpected(streamed.error());
   const std::uint64_t expert_bytes = streamed->weights.experts;
   if (expert_bytes == 0) {
@@ -111,17 +113,18 @@ Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
                             model.string()));
   }
   if (shape.n_ctx == 0) shape.n_ctx = std::min(kDefaultContext, streamed->geometry.n_ctx_train);
-  if (wish.cache_bytes == 0) {
-    const Result<ModelProfile> resident = read_profile(model);
+  if (wish.expert_cache_bytes == 0) {
+    const Result<ModelProfile> resident = read_profile(model, {.are_plain = are_plain});
     if (!resident) return std::unexpected(resident.error());
     if (choose_or_check(*resident, kv, shape, available_bytes, /*has_plugin=*/true)) {
       return std::nullopt;
     }
   }
-  const Result<KvChoice> choice = choose_or_check(
-      *streamed, kv, shape, available_bytes - std::min(available_bytes, wish.cache_bytes), true);
+  const Result<KvChoice> choice =
+      choose_or_check(*streamed, kv, shape,
+                      available_bytes - std::min(available_bytes, wish.expert_cache_bytes), true);
   if (!choice) return std::unexpected(choice.error());
-  std::uint64_t cache_bytes = wish.cache_bytes;
+  std::uint64_t cache_bytes = wish.expert_cache_bytes;
   if (cache_bytes == 0) {
     cache_bytes = static_cast<std::uint64_t>(
         kCacheShare * static_cast<double>(available_bytes - needed_bytes(choice->forecast)));
@@ -140,27 +143,30 @@ Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
 }  // namespace
 
 Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, ContextShape shape,
-                       std::uint64_t available_bytes, const ExpertWish& experts) {
+                       std::uint64_t available_bytes, const WeightWish& weights) {
   const Result<std::filesystem::path> plugin = find_turbo_plugin();
-  const bool wants_plugin = wish.scheme.starts_with("turbo") || experts.streams;
+  const bool has_products = weights.prompts == "on";
+  const bool wants_plugin =
+      wish.scheme.starts_with("turbo") || weights.streams_experts || has_products;
   if (wants_plugin && !plugin) return std::unexpected(plugin.error());
 
   const Result<InformedWish> informed = inform(model, wish);
   if (!informed) return std::unexpected(informed.error());
   const InformedWish& kv = *informed;
   load_backends();
-  if (experts.streams) {
+  if (weights.streams_experts) {
     Result<std::optional<KvPlan>> streaming =
-        plan_streaming(model, kv, shape, available_bytes, experts);
+        plan_streaming(model, kv, shape, available_bytes, weights);
     if (!streaming) return std::unexpected(streaming.error());
     if (*streaming) {
       (*streaming)->plugin = *plugin;
+      (*streaming)->has_products = has_products;
       if ((*streaming)->scheme.starts_with("turbo")) (*streaming)->key_profile = kv.key_profile;
       log_choice(model, kv, (*streaming)->scheme);
       return std::move(**streaming);
     }
   }
-  const Result<ModelProfile> profile = read_profile(model);
+  const Result<ModelProfile> profile = read_profile(model, {.are_plain = has_products});
   KvPlan plan;
   if (profile) {
     if (shape.n_ctx == 0) shape.n_ctx = std::min(kDefaultContext, profile->geometry.n_ctx_train);
@@ -188,10 +194,9 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, C
     return std::unexpected(profile.error());
   }
   log_choice(model, kv, plan.scheme);
-  if (plan.scheme.starts_with("turbo")) {
-    plan.plugin = *plugin;
-    plan.key_profile = kv.key_profile;
-  }
+  plan.has_products = has_products;
+  if (plan.scheme.starts_with("turbo")) plan.key_profile = kv.key_profile;
+  if (plan.scheme.starts_with("turbo") || has_products) plan.plugin = *plugin;
   return plan;
 }
 

@@ -1,9 +1,9 @@
-// Chooses the KV scheme and the context with which a model is loaded, and which of its experts stay
-// in the file: what the user asked for, or what fits.
+// Chooses the KV scheme and the context with which a model is loaded, which of its experts stay in
+// the file, and who multiplies its weights: what the user asked for, or what fits.
 //
 // Threads: thread-safe.
-// Errors:  kNotFound if a turbo... scheme or streamed experts are asked for and the plugin is
-//          missing; kOutOfMemory with what would fit; kInvalidArgument if experts are to be
+// Errors:  kNotFound if a turbo... scheme, streamed experts or products are asked for and the
+//          plugin is missing; kOutOfMemory with what would fit; kInvalidArgument if experts are to be
 //          streamed from a model without experts, and for a scheme that calibration found broken.
 #pragma once
 
@@ -22,9 +22,10 @@ struct KvWish {
   std::string profile = {};  // calibration profile; empty: the model's own, if there is one
   bool is_forced = false;    // use even a scheme that calibration found broken
 };
-struct ExpertWish {
-  bool streams = false;           // if the experts do not fit into memory
-  std::uint64_t cache_bytes = 0;  // for experts in use; 0: the remaining memory
+struct WeightWish {
+  bool streams_experts = false;          // if the experts do not fit into memory
+  std::uint64_t expert_cache_bytes = 0;  // for experts in use; 0: the remaining memory
+  std::string prompts = "off";           // "on": the plugin's own kernels read prompts
 };
 
 struct KvPlan {
@@ -32,7 +33,8 @@ struct KvPlan {
   std::filesystem::path plugin;  // empty if nothing needs the plugin
   // What calibration fitted to the model's keys. Empty if there is nothing or it is not needed.
   std::filesystem::path key_profile = {};
-  std::string experts;  // how experts are streamed (ModelOptions); empty: not streamed
+  std::string experts;        // how experts are streamed (ModelOptions); empty: not streamed
+  bool has_products = false;  // ModelOptions
   int n_context;
   // 0: not known, because the forecast does not know the architecture.
   std::uint64_t kv_bytes = 0;
@@ -43,6 +45,6 @@ struct KvPlan {
 // shape.n_ctx: 0 for the default. available_bytes: for the weights and everything else.
 [[nodiscard]] Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& kv,
                                      ContextShape shape, std::uint64_t available_bytes,
-                                     const ExpertWish& experts);
+                                     const WeightWish& weights);
 
 }  // namespace slipstream

@@ -25,9 +25,9 @@
 namespace {
 
 using slipstream::add_disk_options;
-using slipstream::add_expert_options;
 using slipstream::add_model_argument;
 using slipstream::add_model_options;
+using slipstream::add_weight_options;
 
 constexpr int kUsageError = 2;
 
@@ -64,7 +64,7 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   run->add_option("--seed", options.seed, "A seed, to get the same text again");
-  add_expert_options(*run, options.experts);
+  add_weight_options(*run, options.weights);
   add_disk_options(*run, options.kv_disk, options.kv_disk_bytes);
   return run;
 }
@@ -187,7 +187,7 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
                    "An origin whose pages may use this server, such as https://chat.example.org; * "
                    "for all (default: none)")
       ->type_name("ORIGIN");
-  add_expert_options(*serve, options.experts);
+  add_weight_options(*serve, options.weights);
   add_disk_options(*serve, options.kv_disk, options.kv_disk_bytes);
   CLI::Option* responses =
       serve
@@ -225,6 +225,11 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
                    "The schemes, or auto; f16 is always measured, with and without flash "
                    "attention, for comparison")
       ->delimiter(',')
+      ->capture_default_str();
+  bench
+      ->add_option("--prompts", options.prompts,
+                   "on: measure every scheme a second time, with our own kernels for prompts")
+      ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
   bench
       ->add_option("--depth", options.depths,

@@ -32,16 +32,21 @@ void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_thr
       ->capture_default_str();
 }
 
-void add_expert_options(CLI::App& command, ExpertWish& experts) {
+void add_weight_options(CLI::App& command, WeightWish& weights) {
   CLI::Option* streams =
-      command.add_flag("--stream-experts", experts.streams,
+      command.add_flag("--stream-experts", weights.streams_experts,
                        "Leave the experts of a mixture-of-experts model in its file, if they do "
                        "not fit into memory, and read those in use");
   command
-      .add_option("--expert-cache", experts.cache_bytes,
+      .add_option("--expert-cache", weights.expert_cache_bytes,
                   "Memory for the experts in use, such as 6GiB (default: what is left)")
       ->transform(CLI::AsSizeValue(false))
       ->needs(streams);
+  command
+      .add_option("--prompts", weights.prompts,
+                  "on: our own kernels read prompts, from weights as they are in the file")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
 }
 
 void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes) {

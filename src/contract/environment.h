@@ -8,6 +8,8 @@ namespace slipstream::turbo {
 inline constexpr const char* kSchemeVariable = "GGML_TURBO_KV";  // see scheme.h
 inline constexpr const char* kExpertsVariable =
     "GGML_TURBO_EXPERTS";  // memory for streamed experts
+inline constexpr const char* kPromptsVariable =
+    "GGML_TURBO_PROMPTS";  // "on": our own kernels read prompts
 inline constexpr const char* kProfileVariable = "GGML_TURBO_PROFILE";  // a file of fitted keys
 inline constexpr const char* kFitVariable = "GGML_TURBO_FIT";          // one to be made
 inline constexpr const char* kKernelsVariable =

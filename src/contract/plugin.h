@@ -20,10 +20,12 @@ inline constexpr const char* kPluginName = "TURBO";
 // --- devices
 
 // A device for one model: a ggml_backend_dev_t, or null. `scheme`: see scheme.h. `experts`: how
-// experts are streamed, as GGML_TURBO_EXPERTS says it; empty: they are not. Thread-safe.
+// experts are streamed, as GGML_TURBO_EXPERTS says it; empty: they are not. `prompts`: "on" or
+// "off", as GGML_TURBO_PROMPTS says it: whether our own kernels multiply plain weights with many
+// columns. Thread-safe.
 struct OpenDevice {
   static constexpr const char* kName = "ggml_turbo_open";
-  using Function = void*(const char* scheme, const char* experts);
+  using Function = void*(const char* scheme, const char* experts, const char* prompts);
 };
 // REQUIRES: its model and contexts are gone.
 struct CloseDevice {

@@ -2,7 +2,8 @@
 //
 // Entry points: ggml_backend_init and ggml_backend_score. A program that does not know the plugin
 // gets one device from the environment (contract/environment.h): GGML_TURBO_KV names the scheme,
-// GGML_TURBO_EXPERTS the memory for streamed experts. If neither is set, there is no device.
+// GGML_TURBO_EXPERTS the memory for streamed experts, GGML_TURBO_PROMPTS=on asks for our own
+// products. If none is set, there is no device.
 // A program that knows the plugin opens a device for each of its models (contract/plugin.h).
 //
 // Threads: as contract/plugin.h says. Errors: a line in ggml's log.
@@ -47,8 +48,16 @@ TurboDevice& device_of(void* handle) {
 
 // --- functions for programs that know the plugin (contract/plugin.h)
 
+// prompts: "on", or "off" or nothing.
+Result<bool> parse_prompts(std::string_view prompts) {
+  if (prompts == "on") return true;
+  if (prompts.empty() || prompts == "off") return false;
+  return fail(Code::kInvalidArgument,
+              format_text("{} is '{}'; it must be on or off", kPromptsVariable, prompts));
+}
+
 std::unique_ptr<TurboDevice> make_device(ggml_backend_reg_t reg, std::string_view scheme_name,
-                                         std::string_view experts) {
+                                         std::string_view experts, std::string_view prompts) {
   Result<Scheme> scheme = parse_scheme(scheme_name);
   if (!is_well(scheme)) return nullptr;
   ExpertOptions options;
@@ -57,14 +66,16 @@ std::unique_ptr<TurboDevice> make_device(ggml_backend_reg_t reg, std::string_vie
     if (!is_well(parsed)) return nullptr;
     options = std::move(*parsed);
   }
-  return std::make_unique<TurboDevice>(reg, std::move(*scheme), std::move(options));
+  const Result<bool> has_products = parse_prompts(prompts);
+  if (!is_well(has_products)) return nullptr;
+  return std::make_unique<TurboDevice>(reg, std::move(*scheme), std::move(options), *has_products);
 }
 
 extern Plugin plugin;
 
-void* open_device(const char* scheme, const char* experts) noexcept {
+void* open_device(const char* scheme, const char* experts, const char* prompts) noexcept {
   return guarded<void*>(nullptr, [&]() -> void* {
-    std::unique_ptr<TurboDevice> device = make_device(&plugin.reg, scheme, experts);
+    std::unique_ptr<TurboDevice> device = make_device(&plugin.reg, scheme, experts, prompts);
     return device == nullptr ? nullptr : device.release()->handle();
   });
 }
@@ -171,15 +182,16 @@ struct EndOfFitRun {
 std::unique_ptr<TurboDevice> device_of_environment() {
   const std::string_view experts = variable(kExpertsVariable);
   std::string_view scheme = variable(kSchemeVariable);
-  if (scheme.empty() && !experts.empty()) scheme = "f16";
+  const std::string_view prompts = variable(kPromptsVariable);
+  if (scheme.empty() && (!experts.empty() || prompts == "on")) scheme = "f16";
   if (scheme.empty()) {
     log_line(GGML_LOG_LEVEL_INFO,
-             format_text("loaded, and off: name a KV scheme to use it, such as {}=turbo8v4, or "
-                         "memory for streamed experts, such as {}=4G",
-                         kSchemeVariable, kExpertsVariable));
+             format_text("loaded, and off: name a KV scheme to use it, such as {}=turbo8v4, "
+                         "memory for streamed experts, such as {}=4G, or fast prompts, {}=on",
+                         kSchemeVariable, kExpertsVariable, kPromptsVariable));
     return nullptr;
   }
-  std::unique_ptr<TurboDevice> device = make_device(&plugin.reg, scheme, experts);
+  std::unique_ptr<TurboDevice> device = make_device(&plugin.reg, scheme, experts, prompts);
   if (device == nullptr) return nullptr;
   if (const std::string_view path = variable(kFitVariable); !path.empty()) {
     device->exchange_fit_run(std::make_shared<FitRun>(std::string(path)));

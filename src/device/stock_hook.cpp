@@ -3,8 +3,8 @@
 // ggml loads from there only backends whose names it knows. But it asks every libggml-cpu-*.so for
 // its score on this machine, loads the best one, and then the file that GGML_BACKEND_PATH names. So
 // this library scores 0 and is never loaded as a backend. When it is asked for its score, it sets
-// GGML_BACKEND_PATH to the plugin in its own directory, if the user named a KV scheme or memory for
-// experts. It does not change a path that the user set.
+// GGML_BACKEND_PATH to the plugin in its own directory, if the user named a KV scheme, memory for
+// experts or fast prompts. It does not change a path that the user set.
 //
 // Threads: ggml asks once, while it loads backends, which programs do before anything else.
 #include <dlfcn.h>
@@ -36,7 +36,8 @@ void name_plugin_beside(const void* code_of_this_file) {
 
 extern "C" __attribute__((visibility("default"))) int ggml_backend_score() {
   if (names_something(slipstream::turbo::kSchemeVariable) ||
-      names_something(slipstream::turbo::kExpertsVariable)) {
+      names_something(slipstream::turbo::kExpertsVariable) ||
+      names_something(slipstream::turbo::kPromptsVariable)) {
     name_plugin_beside(reinterpret_cast<const void*>(&ggml_backend_score));
   }
   return 0;

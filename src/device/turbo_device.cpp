@@ -51,7 +51,8 @@ void backend_free(ggml_backend_t backend) noexcept {
 }
 
 ggml_status compute(TurboBackend& context, ggml_cgraph* graph) {
-  const Result<ggml_cgraph*> shadow = context.shadow.build(graph, context.device.fit_run());
+  const Result<ggml_cgraph*> shadow = context.shadow.build(
+      graph, {.fit_run = context.device.fit_run(), .has_products = context.device.has_products()});
   if (!shadow) {
     log_line(GGML_LOG_LEVEL_ERROR, shadow.error().message);
     return GGML_STATUS_ALLOC_FAILED;
@@ -172,11 +173,13 @@ constexpr ggml_backend_device_i kDeviceInterface = {
 
 }  // namespace
 
-TurboDevice::TurboDevice(ggml_backend_reg_t reg, Scheme scheme, ExpertOptions experts)
+TurboDevice::TurboDevice(ggml_backend_reg_t reg, Scheme scheme, ExpertOptions experts,
+                         bool has_products)
     : device_{.iface = kDeviceInterface, .reg = reg, .context = this},
       caches_(std::move(scheme), &device_),
       experts_(std::move(experts), &device_),
-      extra_buffer_types_{experts_.options().cache_bytes > 0 ? experts_.handle() : nullptr} {}
+      extra_buffer_types_{experts_.options().cache_bytes > 0 ? experts_.handle() : nullptr},
+      has_products_(has_products) {}
 
 TurboDevice& TurboDevice::of(ggml_backend_dev_t device) {
   return *static_cast<TurboDevice*>(device->context);

@@ -25,7 +25,9 @@ namespace slipstream::turbo {
 class TurboDevice {
  public:
   // reg: the registry entry that the device belongs to.
-  TurboDevice(ggml_backend_reg_t reg, Scheme scheme, ExpertOptions experts);
+  // has_products: whether our own kernels multiply with many columns (graph/product_nodes.h).
+  TurboDevice(ggml_backend_reg_t reg, Scheme scheme, ExpertOptions experts,
+              bool has_products = false);
   TurboDevice(const TurboDevice&) = delete;
   TurboDevice& operator=(const TurboDevice&) = delete;
 
@@ -43,6 +45,8 @@ class TurboDevice {
   // profile. After an error there is no profile either.
   [[nodiscard]] Result<void> use_keys(const std::string& path);
 
+  [[nodiscard]] bool has_products() const { return has_products_; }
+
   // The run that collects keys for a profile; null: keys are not being collected.
   [[nodiscard]] std::shared_ptr<FitRun> fit_run() const;
   // Returns the previous run.
@@ -53,6 +57,7 @@ class TurboDevice {
   KvBufferType caches_;
   ExpertBufferType experts_;
   std::array<ggml_backend_buffer_type_t, 2> extra_buffer_types_;
+  bool has_products_;
   mutable Mutex mutex_;
   std::shared_ptr<FitRun> fit_run_ SLIP_GUARDED_BY(mutex_);
 };

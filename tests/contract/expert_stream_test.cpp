@@ -56,7 +56,7 @@ class Plugin {
   [[nodiscard]] ggml_backend_dev_t open(const char* scheme, const char* experts) {
     auto* open = reinterpret_cast<turbo::OpenDevice::Function*>(
         ggml_backend_reg_get_proc_address(reg_, turbo::OpenDevice::kName));
-    devices_.push_back(static_cast<ggml_backend_dev_t>(open(scheme, experts)));
+    devices_.push_back(static_cast<ggml_backend_dev_t>(open(scheme, experts, "off")));
     EXPECT_NE(devices_.back(), nullptr);
     return devices_.back();
   }

@@ -20,9 +20,8 @@ struct Comparison {
 // The schemes that are compared with the first one.
 std::vector<std::string> compared(const SpeedReport& report) {
   std::vector<std::string> schemes = report.matrix.kv;
-  std::erase_if(schemes, [&](const std::string& kv) {
-    return cache_scheme(kv) == cache_scheme(report.matrix.kv.front());
-  });
+  std::erase_if(schemes,
+                [&](const std::string& kv) { return is_setting_of(kv, report.matrix.kv.front()); });
   return schemes;
 }
 

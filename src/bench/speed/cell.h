@@ -12,20 +12,25 @@
 
 namespace slipstream::bench {
 
-// This suffix of a stock scheme's name means "without flash attention", written like llama.cpp's
-// flag. Flash attention is stock's default, but without it stock may decode faster at depth.
+// These suffixes of a scheme's name are written like the flags. Flash attention is stock's default,
+// but without it stock may decode faster at depth.
 inline constexpr std::string_view kNoFlashAttention = " -fa off";
+inline constexpr std::string_view kOwnProducts = " --prompts on";
 [[nodiscard]] inline bool has_flash_attention(std::string_view kv) {
   return !kv.ends_with(kNoFlashAttention);
 }
-// The scheme of the cache, without the suffix.
+[[nodiscard]] inline bool has_products(std::string_view kv) { return kv.ends_with(kOwnProducts); }
+// The scheme of the cache, without a suffix.
 [[nodiscard]] inline std::string_view cache_scheme(std::string_view kv) {
-  if (!has_flash_attention(kv)) kv.remove_suffix(kNoFlashAttention.size());
-  return kv;
+  return kv.substr(0, kv.find(' '));
+}
+// Whether it is the same cache of stock, in any of stock's settings.
+[[nodiscard]] inline bool is_setting_of(std::string_view kv, std::string_view stock) {
+  return cache_scheme(kv) == cache_scheme(stock) && !has_products(kv);
 }
 
 struct Cell {
-  std::string kv;       // a scheme, or "f16 -fa off"
+  std::string kv;       // a scheme, or "f16 -fa off", "turbo4 --prompts on"
   int depth = 0;        // tokens of each sequence before those that are measured
   int n_sequences = 1;  // decode together
   auto operator<=>(const Cell&) const = default;
@@ -34,7 +39,7 @@ struct Cell {
 struct CellTask {
   Cell cell;
   std::filesystem::path model;
-  std::filesystem::path plugin;       // for turbo... schemes
+  std::filesystem::path plugin;       // for turbo... schemes and own products
   std::filesystem::path key_profile;  // fitted to the model's keys; empty: nothing
   std::filesystem::path text;         // the source of all tokens
   std::filesystem::path states;       // where the filled depth is kept for the next cell

@@ -293,6 +293,7 @@ Result<CellFigures> run_cell(const CellTask& task, const std::function<void(doub
   Result<Model> model = Model::load({.path = task.model,
                                      .kv = std::string(cache_scheme(cell.kv)),
                                      .plugin = task.plugin,
+                                     .has_products = has_products(cell.kv),
                                      .key_profile = task.key_profile,
                                      .n_cells = n_each * cell.n_sequences,
                                      .n_sequences_max = cell.n_sequences,

@@ -66,7 +66,7 @@ void compare_all(std::span<CellSummary> cells) {
   const CellSummary& standard = cells.front();
   std::vector<const CellSummary*> baselines;
   for (const CellSummary& cell : cells) {
-    if (cache_scheme(cell.cell.kv) == cache_scheme(standard.cell.kv)) baselines.push_back(&cell);
+    if (is_setting_of(cell.cell.kv, standard.cell.kv)) baselines.push_back(&cell);
   }
   const CellSummary& best_prefill = best_of(baselines, &CellSummary::prefill);
   const CellSummary& best_decode = best_of(baselines, &CellSummary::decode);

@@ -79,13 +79,14 @@ Result<Matrix> read_matrix(const Options& options) {
       return std::unexpected(scheme.error());
     }
     if (!std::ranges::contains(matrix.kv, *kv)) matrix.kv.push_back(*kv);
+    if (options.prompts == "on") matrix.kv.push_back(format_text("{}{}", *kv, kOwnProducts));
   }
   return matrix;
 }
 
 Result<std::filesystem::path> plugin_for(const Matrix& matrix) {
-  const bool is_needed =
-      std::ranges::any_of(matrix.kv, [](const std::string& kv) { return kv.starts_with("turbo"); });
+  const bool is_needed = std::ranges::any_of(
+      matrix.kv, [](const std::string& kv) { return kv.starts_with("turbo") || has_products(kv); });
   if (!is_needed) return std::filesystem::path();
   return find_turbo_plugin();
 }

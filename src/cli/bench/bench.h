@@ -11,6 +11,7 @@ namespace slipstream::bench {
 struct Options {
   std::string model;
   std::vector<std::string> kv = {"f16", "q8_0", "q4_0", "turbo8v4", "turbo4", "turbo3"};
+  std::string prompts = "off";  // "on": every scheme is also measured with our own products
   std::vector<std::string> depths = {"0", "1k", "8k"};
   std::vector<int> n_sequences = {1, 8};
   int n_repeats = 3;

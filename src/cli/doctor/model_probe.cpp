@@ -58,7 +58,7 @@ Result<ModelNeeds> find_needs(const std::string& model) {
   load_backends();
   const Result<ModelProfile> resident = read_profile(path);
   if (!resident) return std::unexpected(resident.error());
-  const Result<ModelProfile> streamed = read_profile(path, /*streams_experts=*/true);
+  const Result<ModelProfile> streamed = read_profile(path, {.streams_experts = true});
   if (!streamed) return std::unexpected(streamed.error());
   const ModelGeometry& geometry = resident->geometry;
   const ContextShape shape = {.n_ctx = std::min(kContext, geometry.n_ctx_train)};

@@ -111,6 +111,7 @@ Result<Model> load(const Options& options, const std::filesystem::path& path, co
                       .kv = kv.scheme,
                       .plugin = kv.plugin,
                       .experts = kv.experts,
+                      .has_products = kv.has_products,
                       .key_profile = kv.key_profile,
                       .n_cells = kv.n_context,
                       .n_sequences_max = kRunner.n_sequence_ids(),
@@ -132,7 +133,7 @@ Result<int> try_run(const Options& options) {
   const Result<KvPlan> kv = plan_kv(
       *path, options.kv,
       {.n_ctx = options.n_context, .n_sequences_max = kRunner.n_sequence_ids(), .n_threads = 1},
-      *available, options.experts);
+      *available, options.weights);
   if (!kv) return std::unexpected(kv.error());
   Result<Model> model = load(options, *path, *kv);
   if (!model) return std::unexpected(model.error());

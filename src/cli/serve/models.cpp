@@ -102,6 +102,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                                      .kv = kv.scheme,
                                      .plugin = kv.plugin,
                                      .experts = kv.experts,
+                                     .has_products = kv.has_products,
                                      .key_profile = kv.key_profile,
                                      .n_cells = kv.n_context,
                                      .n_sequences_max = runner.n_sequence_ids(),
@@ -147,7 +148,7 @@ Result<KvPlan> plan_model(const Options& options, const std::string& path,
                  {.n_ctx = options.n_context,
                   .n_sequences_max = runner_options(options).n_sequence_ids(),
                   .n_threads = 1},
-                 bytes_max, options.experts);
+                 bytes_max, options.weights);
 }
 
 PooledModel pooled_model(const Options& options, const NamedModel& model, const KvPlan& plan) {

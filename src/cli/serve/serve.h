@@ -20,7 +20,7 @@ struct Options {
   std::string host = "127.0.0.1";
   std::uint16_t port = 8080;
   KvWish kv;
-  ExpertWish experts;
+  WeightWish weights;
   int n_context = 0;  // 0: the default
   int n_parallel = 8;
   int n_queue = 256;

@@ -88,7 +88,7 @@ class SmallGraph {
   // Computes the graph and returns the result of attention.
   std::vector<float> compute(std::shared_ptr<FitRun> fit_run = nullptr) {
     ShadowGraph shadow;
-    const Result<ggml_cgraph*> built = shadow.build(graph, std::move(fit_run));
+    const Result<ggml_cgraph*> built = shadow.build(graph, {.fit_run = std::move(fit_run)});
     EXPECT_TRUE(built.has_value());
     EXPECT_EQ(ggml_backend_graph_compute(backend_.get(), *built), GGML_STATUS_SUCCESS);
     std::vector<float> result(static_cast<std::size_t>(ggml_nelements(attention)));

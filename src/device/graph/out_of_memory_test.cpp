@@ -36,7 +36,7 @@ TEST(OutOfMemory, EndsOneComputation) {
   // A new thread has no scratch memory yet, nor have the threads that it computes with.
   std::jthread([&] {
     ShadowGraph shadow;
-    const Result<ggml_cgraph*> built = shadow.build(graph.graph);
+    const Result<ggml_cgraph*> built = shadow.build(graph.graph, {});
     has_no_memory = true;
     ggml_backend_graph_compute(graph.backend(), built.value());
     has_no_memory = false;

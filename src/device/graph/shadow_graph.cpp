@@ -61,7 +61,7 @@ bool is_plain_row_write(const ggml_tensor* op, const CacheTensor& cache) {
 
 }  // namespace
 
-Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph, std::shared_ptr<FitRun> fit_run) {
+Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph, Options options) {
   const int n_nodes = ggml_graph_n_nodes(graph);
   int n_on_cache = 0;
   for (int i = 0; i < n_nodes; ++i) {
@@ -81,13 +81,15 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph, std::shared_ptr<FitR
   nodes_.clear();
   is_out_of_memory_ = false;
   n_plans_ = 0;
-  gather_.plan(graph, std::move(fit_run));
+  gather_.plan(graph, std::move(options.fit_run));
+  products_.plan(graph, options.has_products);
   // A node on the cache becomes at most a copy of itself, copies of its sources, and an expansion
-  // and a compression for each.
-  const auto n_tensors =
-      static_cast<std::size_t>(n_on_cache) * (3 * GGML_MAX_SRC + 3) + gather_.n_tensors();
+  // and a compression for each. A product becomes two nodes.
+  const auto n_tensors = static_cast<std::size_t>(n_on_cache) * (3 * GGML_MAX_SRC + 3) +
+                         gather_.n_tensors() + 2 * products_.n_products();
   const auto n_shadow_nodes =
-      static_cast<std::size_t>(n_nodes + n_on_cache * 2 * GGML_MAX_SRC + 1) + gather_.n_nodes();
+      static_cast<std::size_t>(n_nodes + n_on_cache * 2 * GGML_MAX_SRC + 1) + gather_.n_nodes() +
+      products_.n_products();
   context_.reset(ggml_init({.mem_size = n_tensors * ggml_tensor_overhead() +
                                         ggml_graph_overhead_custom(n_shadow_nodes, false),
                             .mem_buffer = nullptr,
@@ -98,7 +100,17 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph, std::shared_ptr<FitR
   for (int i = 0; i < n_nodes; ++i) {
     ggml_tensor* node = ggml_graph_node(graph, i);
     gather_.add_before(node, context_.get(), shadow_);
-    if (is_description(node) || !touches_cache(node)) {
+    if (is_description(node)) {
+      ggml_graph_add_node(shadow_, node);
+      continue;
+    }
+    const bool on_cache = touches_cache(node);
+    if (!on_cache && products_.is_ours(node)) {
+      add_product(node);
+      continue;
+    }
+    products_.pass(node);
+    if (!on_cache) {
       ggml_graph_add_node(shadow_, node);
       continue;
     }
@@ -122,6 +134,12 @@ void ShadowGraph::add_custom(const ggml_tensor* op, NodeFunction function, void*
   node->data = op->data;
   node->flags |= GGML_TENSOR_FLAG_COMPUTE;  // without it the CPU backend skips the node
   ggml_graph_add_node(shadow_, node);
+}
+
+void ShadowGraph::add_product(const ggml_tensor* node) {
+  const auto [task, has_columns] = products_.add(node);
+  if (!has_columns) add_custom(node, run_pack_columns, task);
+  add_custom(node, run_multiply, task);
 }
 
 Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
@@ -280,6 +298,14 @@ void ShadowGraph::run_plan(int thread_idx, int n_threads, void* plan) {
 
 void ShadowGraph::run_read(int thread_idx, int /*n_threads*/, void* task) {
   run_attention(*static_cast<const AttentionTask*>(task), thread_idx);
+}
+
+void ShadowGraph::run_pack_columns(int thread_idx, int n_threads, void* task) {
+  static_cast<ProductTask*>(task)->pack_columns(thread_idx, n_threads);
+}
+
+void ShadowGraph::run_multiply(int /*thread_idx*/, int n_threads, void* task) {
+  static_cast<ProductTask*>(task)->multiply(n_threads);
 }
 
 void ShadowGraph::run_observe(int thread_idx, int /*n_threads*/, void* task) {

@@ -7,6 +7,7 @@
 //   - anything else on a plain cache: a copy of the node that points to the cache's memory;
 //   - anything else on a compressed cache (such as shifting keys): the cache is expanded to f16,
 //     the copied node runs on that, and what it writes is compressed again.
+// A product of weights with many columns can be replaced too (product_nodes.h).
 //
 // Threads: owned by one backend. Errors: kOutOfMemory.
 #pragma once
@@ -22,16 +23,20 @@
 #include "base/result.h"
 #include "device/attention/attention.h"
 #include "device/fit/gather_nodes.h"
+#include "device/graph/product_nodes.h"
 #include "device/kv_buffer/kv_buffer.h"
 
 namespace slipstream::turbo {
 
 class ShadowGraph {
  public:
-  // The result is valid until the next build() and no longer than `graph`. With a fit_run, nodes
-  // are added that collect keys for a profile (fit/gather_nodes.h).
-  [[nodiscard]] Result<ggml_cgraph*> build(ggml_cgraph* graph,
-                                           std::shared_ptr<FitRun> fit_run = nullptr);
+  struct Options {
+    // With it nodes are added that collect keys for a profile (fit/gather_nodes.h).
+    std::shared_ptr<FitRun> fit_run = nullptr;
+    bool has_products = false;  // whether our own kernels multiply with many columns
+  };
+  // The result is valid until the next build() and no longer than `graph`.
+  [[nodiscard]] Result<ggml_cgraph*> build(ggml_cgraph* graph, Options options);
   // Whether memory ran out while the graph built last was computed. Its results are then useless.
   [[nodiscard]] bool is_out_of_memory() const { return is_out_of_memory_; }
 
@@ -53,6 +58,7 @@ class ShadowGraph {
   };
 
   void add_custom(const ggml_tensor* op, NodeFunction function, void* task);
+  void add_product(const ggml_tensor* node);
   Result<void> add_on_cache(ggml_tensor* node);
   ggml_tensor* copy_of(const ggml_tensor* tensor, std::byte* rows);
   Result<std::byte*> expansion(std::size_t idx, std::size_t n_bytes);
@@ -63,6 +69,8 @@ class ShadowGraph {
 
   static void run_node(ggml_tensor*, int thread_idx, int n_threads, void* node);
   static void run_plan(int thread_idx, int n_threads, void* plan);
+  static void run_pack_columns(int thread_idx, int n_threads, void* task);
+  static void run_multiply(int thread_idx, int n_threads, void* task);
   static void run_observe(int thread_idx, int n_threads, void* task);
   static void run_write(int thread_idx, int n_threads, void* task);
   static void run_read(int thread_idx, int n_threads, void* task);
@@ -80,6 +88,7 @@ class ShadowGraph {
   std::size_t n_plans_ = 0;
   std::deque<ExpandTask> expands_;
   GatherNodes gather_;
+  ProductNodes products_;
   std::vector<Mapping> expansions_;
   std::vector<Mapping> outgrown_;  // expansions of this graph that were too small for later nodes
   // One for each shape of layers. The layers of that shape share ownership of it.

@@ -89,7 +89,7 @@ class ShadowGraphTest : public testing::Test {
   }
 
   void compute() {
-    const Result<ggml_cgraph*> built = shadow_.build(graph_);
+    const Result<ggml_cgraph*> built = shadow_.build(graph_, {});
     ASSERT_TRUE(built.has_value());
     ASSERT_EQ(ggml_backend_graph_compute(backend_.get(), *built), GGML_STATUS_SUCCESS);
   }
@@ -188,7 +188,8 @@ TEST_F(ShadowGraphTest, SaysOfItsOwnCachesHowTheyAreBound) {
   ggml_log_set(
       [](ggml_log_level, const char* text, void* to) { *static_cast<std::string*>(to) += text; },
       &said);
-  const bool is_built = shadow_.build(graph_).has_value() && shadow_.build(graph_).has_value();
+  const bool is_built =
+      shadow_.build(graph_, {}).has_value() && shadow_.build(graph_, {}).has_value();
   ggml_log_set(nullptr, nullptr);
   EXPECT_TRUE(is_built);
   EXPECT_EQ(said, "turbo: KV cache of layer 7: 4-bit keys, 4-bit values\n");

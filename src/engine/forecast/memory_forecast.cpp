@@ -34,7 +34,7 @@ Result<ContextShape> checked(const ContextShape& shape, const ModelGeometry& geo
 
 }  // namespace
 
-Result<ModelProfile> read_profile(const std::filesystem::path& path, bool streams_experts) {
+Result<ModelProfile> read_profile(const std::filesystem::path& path, const WeightUse& weights_use) {
   const Result<GgufModel> model = GgufModel::open(path);
   if (!model) return std::unexpected(model.error());
   Result<ModelGeometry> geometry = read_geometry(*model);
@@ -42,8 +42,7 @@ Result<ModelProfile> read_profile(const std::filesystem::path& path, bool stream
     return fail(geometry.error().code,
                 format_text("{}: {}", path.string(), geometry.error().message));
   }
-  const Result<WeightBytes> weights =
-      weight_bytes(*model, geometry->n_experts_used, streams_experts);
+  const Result<WeightBytes> weights = weight_bytes(*model, geometry->n_experts_used, weights_use);
   if (!weights) return std::unexpected(weights.error());
   return ModelProfile{.geometry = std::move(*geometry), .weights = *weights};
 }

@@ -46,7 +46,7 @@ struct ModelProfile {
   WeightBytes weights;
 };
 [[nodiscard]] Result<ModelProfile> read_profile(const std::filesystem::path& path,
-                                                bool streams_experts = false);
+                                                const WeightUse& weights_use = {});
 
 [[nodiscard]] Result<MemoryForecast> forecast(const ModelProfile& profile, const KvScheme& scheme,
                                               const ContextShape& shape);

@@ -86,10 +86,11 @@ struct Extent {
 }  // namespace
 
 Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_used,
-                                 bool streams_experts) {
+                                 const WeightUse& how) {
   ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
   if (cpu == nullptr) return fail(Code::kUnsupported, "ggml has no CPU backend loaded");
-  const std::vector<ggml_backend_buffer_type_t> types = extra_buffer_types(cpu);
+  const auto types =
+      how.are_plain ? std::vector<ggml_backend_buffer_type_t>() : extra_buffer_types(cpu);
   const auto find_copy = [&](const GgufTensor& tensor, Use use) -> std::optional<std::uint64_t> {
     if (use == Use::kLookup) return std::nullopt;
     if (use == Use::kExpertProduct && n_experts_used < 1) return std::nullopt;
@@ -106,7 +107,7 @@ Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_
     const Use use = use_of(tensor);
     if (use == Use::kExpertProduct) {
       bytes.experts += tensor.n_bytes;
-      if (streams_experts) continue;
+      if (how.streams_experts) continue;
     }
     if (const auto copy = find_copy(tensor, use)) {
       bytes.copied += *copy;
@@ -126,7 +127,7 @@ Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_
     // Tensors of a damaged file may overlap.
     bytes.idle += extent.end - extent.first - std::min(extent.used, extent.end - extent.first);
   }
-  if (streams_experts) bytes.idle -= std::min(bytes.idle, bytes.experts);  // never read
+  if (how.streams_experts) bytes.idle -= std::min(bytes.idle, bytes.experts);  // never read
   return bytes;
 }
 

@@ -16,7 +16,10 @@
 
 namespace slipstream {
 
-// streams_experts: they stay in the file; only what a cache holds is in memory.
+struct WeightUse {
+  bool streams_experts = false;  // they stay in the file; only what a cache holds is in memory
+  bool are_plain = false;        // nothing is copied (ModelOptions::has_products)
+};
 struct WeightBytes {
   std::uint64_t copied = 0;
   std::uint64_t mapped = 0;   // mapped and used
@@ -26,6 +29,6 @@ struct WeightBytes {
 
 // n_experts_used: how many of the model's experts a token uses.
 [[nodiscard]] Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_used,
-                                               bool streams_experts = false);
+                                               const WeightUse& how = {});
 
 }  // namespace slipstream

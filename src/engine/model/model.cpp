@@ -99,14 +99,15 @@ Result<Model> Model::load(const ModelOptions& options) {
   std::array<ggml_backend_dev_t, 2> devices = {};  // terminated by null
   const bool streams = !options.experts.empty();
   std::optional<TurboDevice> turbo;
-  if (scheme->is_turbo() || streams) {
-    Result<TurboDevice> opened =
-        TurboDevice::open(options.plugin, turbo_scheme(*scheme), options.experts);
+  if (scheme->is_turbo() || streams || options.has_products) {
+    Result<TurboDevice> opened = TurboDevice::open(options.plugin, turbo_scheme(*scheme),
+                                                   options.experts, options.has_products);
     if (!opened) return std::unexpected(std::move(opened.error()));
     turbo = std::move(*opened);
     turbo->use_keys(effective_key_profile(options.key_profile));
     devices[0] = turbo->handle();
     params.devices = devices.data();
+    params.use_extra_bufts = !options.has_products;  // stock's layouts are not ours to read
   }
   bool was_cancelled = false;
   const std::function<bool(float)> progress = [&](float done) {

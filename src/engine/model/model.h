@@ -27,9 +27,12 @@ namespace slipstream {
 struct ModelOptions {
   std::filesystem::path path;
   std::string kv = "f16";
-  std::filesystem::path plugin;  // for turbo... and for streamed experts
+  std::filesystem::path plugin;  // for turbo..., streamed experts and products
   // How experts are streamed, as the plugin reads it ("4G"); empty: not at all.
   std::string experts = {};
+  // Whether the plugin's own kernels read prompts. Weights are then mapped from the file as they are
+  // (docs/products.md).
+  bool has_products = false;
   // Fitted to the model's keys (docs/formats/key-profile.md). GGML_TURBO_PROFILE overrides it.
   std::filesystem::path key_profile = {};
   int n_cells = 4096;
@@ -65,7 +68,7 @@ class Model {
   // Takes effect with the next change_kv().
   void change_key_profile(const std::filesystem::path& file) { options_.key_profile = file; }
 
-  // Null if neither the scheme nor streamed experts needed one.
+  // Null if neither the scheme, streamed experts nor products needed one.
   [[nodiscard]] TurboDevice* turbo() { return turbo_ ? &*turbo_ : nullptr; }
   [[nodiscard]] llama_model* model() const { return model_.get(); }
   [[nodiscard]] llama_context* context() const { return context_.get(); }

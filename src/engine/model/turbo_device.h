@@ -18,10 +18,11 @@ namespace slipstream {
 
 class TurboDevice {
  public:
-  // plugin: its file. experts: how they are streamed ("4G"); empty: not at all.
+  // plugin: its file. experts: how they are streamed ("4G"); empty: not at all. has_products:
+  // whether the device's own kernels multiply with many columns.
   [[nodiscard]] static Result<TurboDevice> open(const std::filesystem::path& plugin,
                                                 const std::string& scheme,
-                                                const std::string& experts);
+                                                const std::string& experts, bool has_products);
 
   // For llama_model_params::devices. Must outlive the model and its contexts.
   [[nodiscard]] ggml_backend_dev_t handle() const {

@@ -1,0 +1,200 @@
+// Graphs whose products our own kernels compute, compared with the same graphs on stock's.
+#include "device/graph/product_nodes.h"
+
+#include <ggml-cpp.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "device/graph/one_thread_test_support.h"
+#include "device/graph/shadow_graph.h"
+#include "device/products/product_test_support.h"
+
+namespace slipstream::turbo {
+namespace {
+
+constexpr std::int64_t kInner = 256;
+constexpr std::int64_t kRows = 40;
+constexpr std::int64_t kMany = 33;  // columns
+
+ggml_context_ptr new_context() {
+  return ggml_context_ptr(
+      ggml_init({.mem_size = std::size_t{1} << 20U, .mem_buffer = nullptr, .no_alloc = true}));
+}
+
+class ProductNodesTest : public testing::Test {
+ protected:
+  ProductNodesTest() {
+    if (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) == nullptr) ggml_backend_load_all();
+    backend_.reset(
+        ggml_backend_dev_init(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), nullptr));
+    use_known_threads(backend_.get());
+  }
+
+  ggml_tensor* new_weights(ggml_type type, std::int64_t n_rows = kRows) {
+    return ggml_new_tensor_2d(weights_context_.get(), type, kInner, n_rows);
+  }
+  ggml_tensor* new_columns(std::int64_t n, std::int64_t n_more = 1) {
+    return ggml_new_tensor_3d(context_.get(), GGML_TYPE_F32, kInner, n, n_more);
+  }
+  ggml_tensor* add(ggml_tensor* result) {
+    ggml_build_forward_expand(graph_, result);
+    return result;
+  }
+
+  void allocate(ggml_backend_buffer_usage usage = GGML_BACKEND_BUFFER_USAGE_WEIGHTS) {
+    weights_.reset(ggml_backend_alloc_ctx_tensors(weights_context_.get(), backend_.get()));
+    ggml_backend_buffer_set_usage(weights_.get(), usage);
+    memory_.reset(ggml_backend_alloc_ctx_tensors(context_.get(), backend_.get()));
+    for (ggml_tensor* t = ggml_get_first_tensor(weights_context_.get()); t != nullptr;
+         t = ggml_get_next_tensor(weights_context_.get(), t)) {
+      fill_weights(t->type, t->ne[1], t->ne[0], ++n_filled_,
+                   {static_cast<std::byte*>(t->data), ggml_nbytes(t)});
+    }
+  }
+  void fill(ggml_tensor* columns) {
+    const auto numbers =
+        random_floats(static_cast<std::size_t>(ggml_nelements(columns)), ++n_filled_);
+    ggml_backend_tensor_set(columns, numbers.data(), 0, ggml_nbytes(columns));
+  }
+
+  // Gives how many nodes of the graph are our own.
+  int compute(bool has_products) {
+    const Result<ggml_cgraph*> built = shadow_.build(graph_, {.has_products = has_products});
+    EXPECT_TRUE(built.has_value());
+    int n_own = 0;
+    for (int i = 0; i < ggml_graph_n_nodes(*built); ++i) {
+      n_own += ggml_graph_node(*built, i)->op == GGML_OP_CUSTOM ? 1 : 0;
+    }
+    EXPECT_EQ(ggml_backend_graph_compute(backend_.get(), *built), GGML_STATUS_SUCCESS);
+    return n_own;
+  }
+
+  static std::vector<float> read(const ggml_tensor* tensor) {
+    std::vector<float> numbers(static_cast<std::size_t>(ggml_nelements(tensor)));
+    ggml_backend_tensor_get(tensor, numbers.data(), 0, ggml_nbytes(tensor));
+    return numbers;
+  }
+
+  // Both are near the product of the same numbers: stock rounds columns to 8 bits, we to bf16 on
+  // AMX. The error is measured as a whole, against the length of the result.
+  void expect_as_stock(const ggml_tensor* result, int n_own_expected) {
+    EXPECT_EQ(compute(false), 0);
+    const std::vector<float> wanted = read(result);
+    ggml_backend_tensor_memset(const_cast<ggml_tensor*>(result), 0xFF, 0, ggml_nbytes(result));
+    EXPECT_EQ(compute(true), n_own_expected);
+    const std::vector<float> got = read(result);
+    double error = 0;
+    double length = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      error += std::pow(got[i] - wanted[i], 2);
+      length += std::pow(wanted[i], 2);
+    }
+    EXPECT_LT(std::sqrt(error / length), 0.02) << ggml_get_name(result);
+  }
+
+  ggml_backend_ptr backend_;
+  ggml_context_ptr weights_context_ = new_context();
+  ggml_context_ptr context_ = new_context();
+  ggml_cgraph* graph_ = ggml_new_graph(context_.get());
+  ggml_backend_buffer_ptr weights_;
+  ggml_backend_buffer_ptr memory_;
+  ShadowGraph shadow_;
+  unsigned n_filled_ = 0;
+};
+
+class ProductNodesOfType : public ProductNodesTest,
+                           public testing::WithParamInterface<ggml_type> {};
+
+TEST_P(ProductNodesOfType, GiveWhatStockGives) {
+  ggml_tensor* columns = new_columns(kMany);
+  const ggml_tensor* result = add(ggml_mul_mat(context_.get(), new_weights(GetParam()), columns));
+  allocate();
+  fill(columns);
+  expect_as_stock(result, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ProductNodesOfType, testing::ValuesIn(kProductTypes),
+                         [](const auto& type) { return std::string(ggml_type_name(type.param)); });
+
+TEST_F(ProductNodesTest, CountColumnsOfAllDimensions) {
+  ggml_tensor* columns = new_columns(11, 3);
+  const ggml_tensor* result =
+      add(ggml_mul_mat(context_.get(), new_weights(GGML_TYPE_Q8_0), columns));
+  allocate();
+  fill(columns);
+  expect_as_stock(result, 2);
+}
+
+TEST_F(ProductNodesTest, ReadColumnsThatAreApart) {
+  ggml_tensor* all = new_columns(2 * kMany);
+  ggml_tensor* every_second =
+      ggml_view_2d(context_.get(), all, kInner, kMany, 2 * all->nb[1], all->nb[1]);
+  const ggml_tensor* result =
+      add(ggml_mul_mat(context_.get(), new_weights(GGML_TYPE_Q8_0), every_second));
+  allocate();
+  fill(all);
+  expect_as_stock(result, 2);
+}
+
+// Queries, keys and values are products of the same columns: they are packed once.
+TEST_F(ProductNodesTest, ShareColumns) {
+  ggml_tensor* columns = new_columns(kMany);
+  ggml_tensor* first = ggml_mul_mat(context_.get(), new_weights(GGML_TYPE_Q8_0), columns);
+  ggml_tensor* second = ggml_mul_mat(context_.get(), new_weights(GGML_TYPE_Q4_K), columns);
+  const ggml_tensor* result = add(ggml_mul(context_.get(), first, second));
+  allocate();
+  fill(columns);
+  expect_as_stock(result, 3);
+}
+
+// A node between two products may write over their columns.
+TEST_F(ProductNodesTest, PackColumnsAgainThatWereOverwritten) {
+  ggml_tensor* columns = new_columns(kMany);
+  ggml_tensor* before = add(ggml_mul_mat(context_.get(), new_weights(GGML_TYPE_Q8_0), columns));
+  add(ggml_scale_inplace(context_.get(), columns, 3));
+  ggml_tensor* after = add(ggml_mul_mat(context_.get(), new_weights(GGML_TYPE_Q8_0), columns));
+  const ggml_tensor* result = add(ggml_add(context_.get(), before, after));
+  allocate();
+  fill(columns);
+  const std::vector<float> kept = read(columns);
+  EXPECT_EQ(compute(false), 0);
+  const std::vector<float> wanted = read(result);
+  ggml_backend_tensor_set(columns, kept.data(), 0, ggml_nbytes(columns));
+  EXPECT_EQ(compute(true), 4);
+  const std::vector<float> got = read(result);
+  for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 3);
+}
+
+// Products that stay stock's.
+TEST_F(ProductNodesTest, LeaveFewColumns) {
+  ggml_tensor* columns = new_columns(8);
+  const ggml_tensor* result =
+      add(ggml_mul_mat(context_.get(), new_weights(GGML_TYPE_Q8_0), columns));
+  allocate();
+  fill(columns);
+  expect_as_stock(result, 0);
+}
+
+TEST_F(ProductNodesTest, LeaveWeightsInF32) {
+  ggml_tensor* columns = new_columns(kMany);
+  const ggml_tensor* result =
+      add(ggml_mul_mat(context_.get(), new_weights(GGML_TYPE_F32), columns));
+  allocate();
+  fill(columns);
+  expect_as_stock(result, 0);
+}
+
+TEST_F(ProductNodesTest, LeaveWhatIsNoWeight) {
+  ggml_tensor* columns = new_columns(kMany);
+  const ggml_tensor* result =
+      add(ggml_mul_mat(context_.get(), new_weights(GGML_TYPE_F16), columns));
+  allocate(GGML_BACKEND_BUFFER_USAGE_COMPUTE);
+  fill(columns);
+  expect_as_stock(result, 0);
+}
+
+}  // namespace
+}  // namespace slipstream::turbo
