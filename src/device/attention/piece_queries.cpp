@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "device/attention/chunk_kernels.h"
+#include "device/attention/query_kernels.h"
 #include "device/codec/codec_kernels.h"
 #include "device/codec/key_fit.h"
 #include "device/kv_buffer/kv_buffer.h"
@@ -53,26 +54,21 @@ void PieceQueries::prepare(const PieceContext& context, std::size_t q) {
   const std::span vector(context.scratch.vectors.row(q), static_cast<std::size_t>(keys.head_dim));
   std::memcpy(vector.data(), row_at<const float>(op->src[0], row, head, piece.stream),
               vector.size_bytes());
-  queries_[q] = {
-      .row = row,
-      .head = head,
-      .mask = mask == nullptr ? nullptr
-                              : row_at<const std::uint16_t>(mask, row, head % mask->ne[2],
-                                                            piece.stream % mask->ne[3]),
-      .visibility = context.task.plan->work().mask_chunks().row(row, head, piece.stream),
-      .own_chunk = own_chunk_of(context, row),
-      .is_finite = std::ranges::all_of(vector, [](float x) { return std::isfinite(x); })};
+  queries_[q] = {.row = row,
+                 .head = head,
+                 .mask = mask == nullptr
+                             ? nullptr
+                             : row_at<const std::uint16_t>(mask, row, head % mask->ne[2],
+                                                           piece.stream % mask->ne[3]),
+                 .visibility = context.task.plan->work().mask_chunks().row(row, head, piece.stream),
+                 .own_chunk = own_chunk_of(context, row),
+                 .is_finite = std::isfinite(peak_of(vector))};
   first_own_chunk_ = std::min(first_own_chunk_, queries_[q].own_chunk);
   last_own_chunk_ = std::max(last_own_chunk_, queries_[q].own_chunk);
 
   *context.scratch.slopes.row(q) = slope_of(params_of(op).max_bias, head, op->src[0]->ne[2]);
-  float centre_score = 0;
-  if (keys.cache != nullptr) {
-    for (std::size_t c = 0; const float centre : keys.cache->centre(piece.kv_head)) {
-      centre_score += vector[c++] * centre;
-    }
-  }
-  *context.scratch.centre_scores.row(q) = centre_score;
+  *context.scratch.centre_scores.row(q) =
+      keys.cache == nullptr ? 0 : dot(vector, keys.cache->centre(piece.kv_head));
 }
 
 // Fitted codes are multiplied with queries in the fitted basis; rotated codes and the 8-bit copies
@@ -101,32 +97,25 @@ void PieceQueries::quantise_all(const PieceContext& context) {
 // Quantises a query to 8-bit digits, with zeroes behind the last channel.
 void PieceQueries::quantise(const CacheSide& keys, QuantisedQueries& into, std::size_t q,
                             std::span<const float> vector) const {
-  const bool is_finite = queries_[q].is_finite;
-  float peak = 0;
-  for (const float value : vector) peak = std::max(peak, std::abs(value));
+  // Nothing is read of a query that is not finite: its result is NaN.
+  const float peak = queries_[q].is_finite ? peak_of(vector) : 0;
   const bool two = keys.n_digits == 2;
   const float digits_max = two ? kQueryMax2 : kQueryMax1;
   *into.scales.row(q) = peak / digits_max;
-  const float per_step = peak > 0 && is_finite ? digits_max / peak : 0;
+  const float per_step = peak > 0 ? digits_max / peak : 0;
   const std::size_t n_digits = two ? 2 : 1;
   std::int8_t* high = into.digits.row(q * n_digits);
   std::int8_t* low = high + into.digits.stride();
   std::memset(high, 0, into.digits.stride() * n_digits);
   std::int32_t* offsets = into.offsets.row(q);
   std::fill_n(offsets, keys.n_parts, 0);
+  if (peak == 0) return;
   const auto part_channels = static_cast<std::size_t>(keys.part_channels);
-  for (std::size_t c = 0; c < vector.size(); ++c) {
-    const auto steps =
-        is_finite ? static_cast<std::int32_t>(std::nearbyint(vector[c] * per_step)) : 0;
-    // Key bytes are level + 128.
-    offsets[c / part_channels] -= 128 * steps;
-    if (two) {
-      const std::int32_t high_digit = (steps + 64) >> kQueryDigitShift;
-      high[c] = static_cast<std::int8_t>(high_digit);
-      low[c] = static_cast<std::int8_t>(steps - (high_digit << kQueryDigitShift));
-    } else {
-      high[c] = static_cast<std::int8_t>(steps);
-    }
+  for (std::size_t c = 0; c < vector.size(); c += part_channels, ++offsets) {
+    const auto part = vector.subspan(c, std::min(part_channels, vector.size() - c));
+    const std::int32_t sum = two ? quantise_digits(part, per_step, high + c, low + c)
+                                 : quantise_digit(part, per_step, high + c);
+    *offsets = -128 * sum;  // key bytes are level + 128
   }
 }
 
