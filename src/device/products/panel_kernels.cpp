@@ -10,6 +10,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "device/products/transpose-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace slipstream::turbo::HWY_NAMESPACE {
 // NOLINTBEGIN(misc-use-internal-linkage): HWY_EXPORT needs names; clang loses the target in
@@ -28,41 +30,6 @@ constexpr std::size_t kSlice = kFloatSlice;
 constexpr std::size_t kColumns = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM ? 12 : 6;
 
 // --- packing
-
-// Four words of row 4 * block, in each block of 128 bits.
-HWY_INLINE hn::Vec<Words> load_blocks(const std::uint32_t* rows, std::size_t stride) {
-  const hn::FixedTag<std::uint32_t, 4> d4;
-#if HWY_MAX_BYTES >= 64
-  const hn::FixedTag<std::uint32_t, 8> d8;
-  return hn::Combine(
-      Words(), hn::Combine(d8, hn::LoadU(d4, rows + 12 * stride), hn::LoadU(d4, rows + 8 * stride)),
-      hn::Combine(d8, hn::LoadU(d4, rows + 4 * stride), hn::LoadU(d4, rows)));
-#elif HWY_MAX_BYTES == 32
-  return hn::Combine(Words(), hn::LoadU(d4, rows + 4 * stride), hn::LoadU(d4, rows));
-#else
-  (void)stride;
-  return hn::LoadU(d4, rows);
-#endif
-}
-
-// to[word][row] = rows[row][word], for four words of kLanes rows.
-HWY_INLINE void transpose_four(const std::uint32_t* rows, std::size_t stride,
-                               std::uint32_t* HWY_RESTRICT to, std::size_t to_stride) {
-  const Words dw;
-  const hn::Repartition<std::uint64_t, Words> dd;
-  const auto a = load_blocks(rows, stride);
-  const auto b = load_blocks(rows + stride, stride);
-  const auto c = load_blocks(rows + 2 * stride, stride);
-  const auto d = load_blocks(rows + 3 * stride, stride);
-  const auto ab_low = hn::BitCast(dd, hn::InterleaveLower(dw, a, b));
-  const auto ab_high = hn::BitCast(dd, hn::InterleaveUpper(dw, a, b));
-  const auto cd_low = hn::BitCast(dd, hn::InterleaveLower(dw, c, d));
-  const auto cd_high = hn::BitCast(dd, hn::InterleaveUpper(dw, c, d));
-  hn::StoreU(hn::BitCast(dw, hn::InterleaveLower(dd, ab_low, cd_low)), dw, to);
-  hn::StoreU(hn::BitCast(dw, hn::InterleaveUpper(dd, ab_low, cd_low)), dw, to + to_stride);
-  hn::StoreU(hn::BitCast(dw, hn::InterleaveLower(dd, ab_high, cd_high)), dw, to + 2 * to_stride);
-  hn::StoreU(hn::BitCast(dw, hn::InterleaveUpper(dd, ab_high, cd_high)), dw, to + 3 * to_stride);
-}
 
 void PackFloats(const float* rows, std::int64_t n_inner, float* group) {
   // Rows are kSlice floats long, so that four words can always be read; only k below n_inner are

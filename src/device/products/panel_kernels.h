@@ -1,7 +1,5 @@
-// The kernels of a product with many columns, result = weights * columns.
-//
-// Weights are expanded a panel at a time, packed as a multiplication reads them, and multiplied
-// with all columns. Columns are packed once for all panels. There are two forms:
+// The kernels of products of floats and of tiles. Those of bytes are in byte_kernels.h. What is
+// packed:
 //
 //   floats   rows in groups of as many as two vectors have:   [group][k][row]            f32
 //            columns in blocks:                               [block][slice][column][k]  f32

@@ -2,8 +2,8 @@
 // expand, columns and result in f32.
 //
 // Stock's kernels expand a weight again for every column. Here a panel of rows is expanded once, to
-// bf16 for AMX and to f32 elsewhere, and multiplied with all columns from the second cache. So the
-// more columns, the faster; with few, stock's kernels are faster (docs/products.md).
+// bf16 for AMX and elsewhere to bytes or f32, and multiplied with all columns from the second cache.
+// So the more columns, the faster; with few, stock's kernels are faster (docs/products.md).
 //
 // ggml's threads compute it in two steps, with a barrier between them:
 //
@@ -20,8 +20,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-
-#include "device/products/expand_row.h"
 
 namespace slipstream::turbo {
 
@@ -40,8 +38,14 @@ struct Product {
 
 [[nodiscard]] bool can_multiply(ggml_type type);
 
-// The memory for packed columns, aligned to cache lines.
+// What weights and columns are multiplied as (panel_form.h).
+enum class ProductForm : std::uint8_t { kTiles, kBytes, kFloats };
+[[nodiscard]] ProductForm product_form(ggml_type type);
+
+// The memory for packed columns, aligned to cache lines. Enough for weights of any type.
 [[nodiscard]] std::size_t n_packed_bytes(std::int64_t n_inner, std::int64_t n_columns);
+
+class PanelForm;
 
 class ProductTask {
  public:
@@ -53,17 +57,9 @@ class ProductTask {
   void multiply(int n_threads);
 
  private:
-  struct Panel;
-  void expand_rows(std::int64_t first_row, std::int64_t n_rows, std::int64_t first_inner,
-                   std::int64_t n_inner, std::int64_t n_padded, float* rows) const;
-  void pack_panel(const Panel& panel, std::byte* memory) const;
-  void multiply_tiles(const Panel& panel, const std::byte* memory) const;
-  void multiply_groups(const Panel& panel, const std::byte* memory) const;
-
   Product product_;
   std::byte* packed_;
-  RowExpander expand_;
-  bool uses_tiles_;
+  const PanelForm* form_;
   std::atomic<std::int64_t> next_row_ = 0;  // of the next panel
 };
 
