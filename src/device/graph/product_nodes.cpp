@@ -10,6 +10,8 @@ namespace {
 
 // With fewer columns stock's kernels are faster.
 constexpr std::int64_t kColumnsMin = 32;
+// The same for the columns that an expert has on average.
+constexpr std::int64_t kExpertColumnsMin = 8;
 
 // Whether rows of weights lie one behind the other, in the file's own layout. Stock's other layouts
 // are in buffers that are not the host's.
@@ -18,19 +20,28 @@ bool are_plain_weights(const ggml_tensor* tensor) {
       tensor->view_src != nullptr ? tensor->view_src->buffer : tensor->buffer;
   return buffer != nullptr && ggml_backend_buffer_is_host(buffer) &&
          ggml_backend_buffer_get_usage(buffer) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS &&
-         tensor->ne[2] == 1 && tensor->ne[3] == 1 &&
-         tensor->nb[0] == ggml_type_size(tensor->type) &&
+         tensor->ne[3] == 1 && tensor->nb[0] == ggml_type_size(tensor->type) &&
          tensor->nb[1] >= ggml_row_size(tensor->type, tensor->ne[0]);
 }
 
-// Whether columns of f32 are the same distance apart, over all dimensions.
-bool are_even_columns(const ggml_tensor* tensor) {
+// Whether our kernels can multiply the weights. AMX would round those in f32 to bf16, so that they
+// stay stock's.
+bool can_multiply_weights(const ggml_tensor* tensor) {
+  return tensor->type != GGML_TYPE_F32 && can_multiply(tensor->type) && are_plain_weights(tensor);
+}
+
+bool are_floats(const ggml_tensor* tensor) {
   return tensor->type == GGML_TYPE_F32 && tensor->nb[0] == sizeof(float) &&
-         tensor->nb[1] % sizeof(float) == 0 &&
-         (tensor->ne[2] == 1 ||
-          tensor->nb[2] == tensor->nb[1] * static_cast<std::size_t>(tensor->ne[1])) &&
-         (tensor->ne[3] == 1 ||
-          tensor->nb[3] == tensor->nb[2] * static_cast<std::size_t>(tensor->ne[2]));
+         tensor->nb[1] % sizeof(float) == 0 && tensor->nb[2] % sizeof(float) == 0;
+}
+
+// Whether columns are the same distance apart, over all dimensions.
+bool are_even_columns(const ggml_tensor* tensor) {
+  const auto extent = [&](int dimension) {
+    return tensor->nb[dimension] * static_cast<std::size_t>(tensor->ne[dimension]);
+  };
+  return are_floats(tensor) && (tensor->ne[2] == 1 || tensor->nb[2] == extent(1)) &&
+         (tensor->ne[3] == 1 || tensor->nb[3] == extent(2));
 }
 
 bool overlap(const ggml_tensor* a, const ggml_tensor* b) {
@@ -39,52 +50,155 @@ bool overlap(const ggml_tensor* a, const ggml_tensor* b) {
   return std::less()(first, second + ggml_nbytes(b)) && std::less()(second, first + ggml_nbytes(a));
 }
 
+std::size_t floats(std::size_t n_bytes) { return n_bytes / sizeof(float); }
+
+// MUL_MAT_ID: [row][rank][token], with the experts that tokens chose in src[2]: [rank][token].
+std::int64_t n_uses(const ggml_tensor* product) { return ggml_nelements(product->src[2]); }
+
 }  // namespace
+
+ProductNodes::Kind ProductNodes::kind_of(const ggml_tensor* node) {
+  if (node->op == GGML_OP_MUL_MAT) {
+    const bool is_ours = ggml_nrows(node->src[1]) >= kColumnsMin && node->src[0]->ne[2] == 1 &&
+                         can_multiply_weights(node->src[0]) && are_even_columns(node->src[1]) &&
+                         are_even_columns(node);
+    return is_ours ? Kind::kMany : Kind::kStock;
+  }
+  if (node->op == GGML_OP_MUL_MAT_ID) {
+    const ggml_tensor* choices = node->src[2];
+    const bool is_ours = n_uses(node) >= kExpertColumnsMin * node->src[0]->ne[2] &&
+                         can_multiply_weights(node->src[0]) && are_floats(node->src[1]) &&
+                         node->src[1]->ne[3] == 1 && are_floats(node) &&
+                         choices->type == GGML_TYPE_I32 && choices->nb[0] == sizeof(std::int32_t);
+    return is_ours ? Kind::kExperts : Kind::kStock;
+  }
+  return Kind::kStock;
+}
+
+std::size_t ProductNodes::n_bytes(const ggml_tensor* product) {
+  const ggml_tensor* weights = product->src[0];
+  switch (kind_of(product)) {
+    case Kind::kStock: return 0;
+    case Kind::kMany: return n_packed_bytes(weights->ne[0], ggml_nrows(product->src[1]));
+    case Kind::kExperts:
+      return ExpertColumns::n_bytes(weights->type, weights->ne[0], n_uses(product), weights->ne[2]);
+  }
+  return 0;
+}
 
 void ProductNodes::plan(ggml_cgraph* graph, bool is_enabled) {
   is_enabled_ = is_enabled;
   n_products_ = 0;
-  tasks_.clear();
-  columns_ = nullptr;
-  std::size_t n_bytes = 0;
+  many_.clear();
+  experts_.clear();
+  expert_columns_.clear();
+  packed_.reset();
+  std::size_t n_most = 0;
   for (int i = 0; is_enabled && i < ggml_graph_n_nodes(graph); ++i) {
     const ggml_tensor* node = ggml_graph_node(graph, i);
     if (!is_ours(node)) continue;
     ++n_products_;
-    n_bytes = std::max(n_bytes, n_packed_bytes(node->src[1]->ne[0], ggml_nrows(node->src[1])));
+    n_most = std::max(n_most, n_bytes(node));
   }
-  packed_.resize(n_bytes);
+  memory_.resize(n_most);
 }
 
-// Weights in f32 stay stock's: AMX would round them to bf16.
 bool ProductNodes::is_ours(const ggml_tensor* node) const {
-  return is_enabled_ && node->op == GGML_OP_MUL_MAT && ggml_nrows(node->src[1]) >= kColumnsMin &&
-         node->src[0]->type != GGML_TYPE_F32 && can_multiply(node->src[0]->type) &&
-         are_plain_weights(node->src[0]) && are_even_columns(node->src[1]) &&
-         are_even_columns(node);
+  return is_enabled_ && kind_of(node) != Kind::kStock;
 }
 
-ProductNodes::Steps ProductNodes::add(const ggml_tensor* product) {
+const std::vector<ProductNodes::Step>& ProductNodes::add(const ggml_tensor* product) {
+  const Packed wanted{.kind = kind_of(product),
+                      .type = product->src[0]->type,
+                      .columns = product->src[1],
+                      .choices = product->src[2]};
+  const bool is_packed = packed_ && packed_->kind == wanted.kind &&
+                         packed_->columns == wanted.columns && packed_->choices == wanted.choices &&
+                         pack_alike(packed_->type, wanted.type);
+  steps_.clear();
+  if (wanted.kind == Kind::kExperts) {
+    add_experts(product, is_packed);
+  } else {
+    add_many(product, is_packed);
+  }
+  packed_ = wanted;
+  pass(product);
+  return steps_;
+}
+
+void ProductNodes::add_many(const ggml_tensor* product, bool is_packed) {
   const ggml_tensor* weights = product->src[0];
   const ggml_tensor* columns = product->src[1];
-  tasks_.emplace_back(Product{.type = weights->type,
-                              .weights = static_cast<const std::byte*>(weights->data),
-                              .row_bytes = weights->nb[1],
-                              .n_rows = weights->ne[1],
-                              .n_inner = weights->ne[0],
-                              .columns = static_cast<const float*>(columns->data),
-                              .column_stride = columns->nb[1] / sizeof(float),
-                              .n_columns = ggml_nrows(columns),
-                              .result = static_cast<float*>(product->data),
-                              .result_stride = product->nb[1] / sizeof(float)},
-                      packed_.data());
-  const bool has_columns = columns == columns_;
-  columns_ = overlap(product, columns) ? nullptr : columns;
-  return {.task = &tasks_.back(), .has_columns = has_columns};
+  many_.emplace_back(Product{.type = weights->type,
+                             .weights = static_cast<const std::byte*>(weights->data),
+                             .row_bytes = weights->nb[1],
+                             .n_rows = weights->ne[1],
+                             .n_inner = weights->ne[0],
+                             .columns = static_cast<const float*>(columns->data),
+                             .column_stride = floats(columns->nb[1]),
+                             .n_columns = ggml_nrows(columns),
+                             .result = static_cast<float*>(product->data),
+                             .result_stride = floats(product->nb[1])},
+                     memory_.data());
+  if (!is_packed) {
+    steps_.push_back({.run =
+                          [](int thread_idx, int n_threads, void* task) {
+                            static_cast<ProductTask*>(task)->pack_columns(thread_idx, n_threads);
+                          },
+                      .task = &many_.back()});
+  }
+  steps_.push_back({.run = [](int /*thread_idx*/, int n_threads,
+                              void* task) { static_cast<ProductTask*>(task)->multiply(n_threads); },
+                    .task = &many_.back()});
+}
+
+void ProductNodes::add_experts(const ggml_tensor* product, bool is_packed) {
+  const ggml_tensor* weights = product->src[0];
+  const ggml_tensor* columns = product->src[1];
+  const ggml_tensor* choices = product->src[2];
+  if (!is_packed) {
+    expert_columns_.emplace_back(
+        ExpertChoices{.experts = static_cast<const std::byte*>(choices->data),
+                      .token_bytes = choices->nb[1],
+                      .n_ranks = choices->ne[0],
+                      .n_tokens = choices->ne[1],
+                      .n_experts = weights->ne[2],
+                      .columns = static_cast<const float*>(columns->data),
+                      .column_token_stride = floats(columns->nb[2]),
+                      .column_rank_stride = columns->ne[1] == 1 ? 0 : floats(columns->nb[1]),
+                      .n_inner = columns->ne[0]},
+        weights->type, memory_.data());
+    steps_.push_back({.run =
+                          [](int thread_idx, int /*n_threads*/, void* gathered) {
+                            if (thread_idx == 0) static_cast<ExpertColumns*>(gathered)->gather();
+                          },
+                      .task = &expert_columns_.back()});
+    steps_.push_back({.run =
+                          [](int thread_idx, int n_threads, void* gathered) {
+                            static_cast<ExpertColumns*>(gathered)->pack(thread_idx, n_threads);
+                          },
+                      .task = &expert_columns_.back()});
+  }
+  experts_.emplace_back(ExpertProduct{.type = weights->type,
+                                      .weights = static_cast<const std::byte*>(weights->data),
+                                      .row_bytes = weights->nb[1],
+                                      .expert_bytes = weights->nb[2],
+                                      .n_rows = weights->ne[1],
+                                      .n_inner = weights->ne[0],
+                                      .result = static_cast<float*>(product->data),
+                                      .result_token_stride = floats(product->nb[2]),
+                                      .result_rank_stride = floats(product->nb[1])},
+                        expert_columns_.back());
+  steps_.push_back({.run = [](int /*thread_idx*/, int /*n_threads*/,
+                              void* task) { static_cast<ExpertProductTask*>(task)->multiply(); },
+                    .task = &experts_.back()});
 }
 
 void ProductNodes::pass(const ggml_tensor* node) {
-  if (columns_ != nullptr && overlap(node, columns_)) columns_ = nullptr;
+  if (packed_ && (overlap(node, packed_->columns) ||
+                  (packed_->choices != nullptr && overlap(node, packed_->choices)))) {
+    packed_.reset();
+  }
 }
 
 }  // namespace slipstream::turbo

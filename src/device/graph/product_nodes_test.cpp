@@ -18,6 +18,8 @@ namespace {
 constexpr std::int64_t kInner = 256;
 constexpr std::int64_t kRows = 40;
 constexpr std::int64_t kMany = 33;  // columns
+constexpr std::int64_t kExperts = 5;
+constexpr std::int64_t kRanks = 2;
 
 ggml_context_ptr new_context() {
   return ggml_context_ptr(
@@ -44,15 +46,31 @@ class ProductNodesTest : public testing::Test {
     return result;
   }
 
+  // Experts of kRows rows.
+  ggml_tensor* new_experts(ggml_type type) {
+    return ggml_new_tensor_3d(weights_context_.get(), type, kInner, kRows, kExperts);
+  }
+  ggml_tensor* new_choices(std::int64_t n_tokens) {
+    choices_ = ggml_new_tensor_2d(context_.get(), GGML_TYPE_I32, kRanks, n_tokens);
+    return choices_;
+  }
+
   void allocate(ggml_backend_buffer_usage usage = GGML_BACKEND_BUFFER_USAGE_WEIGHTS) {
     weights_.reset(ggml_backend_alloc_ctx_tensors(weights_context_.get(), backend_.get()));
     ggml_backend_buffer_set_usage(weights_.get(), usage);
     memory_.reset(ggml_backend_alloc_ctx_tensors(context_.get(), backend_.get()));
     for (ggml_tensor* t = ggml_get_first_tensor(weights_context_.get()); t != nullptr;
          t = ggml_get_next_tensor(weights_context_.get(), t)) {
-      fill_weights(t->type, t->ne[1], t->ne[0], ++n_filled_,
+      fill_weights(t->type, ggml_nrows(t), t->ne[0], ++n_filled_,
                    {static_cast<std::byte*>(t->data), ggml_nbytes(t)});
     }
+    if (choices_ == nullptr) return;
+    // One expert is never chosen, and the second rank prefers the first expert.
+    std::vector<std::int32_t> experts(static_cast<std::size_t>(ggml_nelements(choices_)));
+    for (std::size_t i = 0; i < experts.size(); ++i) {
+      experts[i] = i % 2 == 0 ? static_cast<std::int32_t>(1 + i % (kExperts - 2)) : 0;
+    }
+    ggml_backend_tensor_set(choices_, experts.data(), 0, ggml_nbytes(choices_));
   }
   void fill(ggml_tensor* columns) {
     const auto numbers =
@@ -99,6 +117,7 @@ class ProductNodesTest : public testing::Test {
   ggml_context_ptr weights_context_ = new_context();
   ggml_context_ptr context_ = new_context();
   ggml_cgraph* graph_ = ggml_new_graph(context_.get());
+  ggml_tensor* choices_ = nullptr;
   ggml_backend_buffer_ptr weights_;
   ggml_backend_buffer_ptr memory_;
   ShadowGraph shadow_;
@@ -114,6 +133,15 @@ TEST_P(ProductNodesOfType, GiveWhatStockGives) {
   allocate();
   fill(columns);
   expect_as_stock(result, 2);
+}
+
+TEST_P(ProductNodesOfType, GiveWhatStockGivesWithExperts) {
+  ggml_tensor* columns = new_columns(1, kMany);
+  const ggml_tensor* result =
+      add(ggml_mul_mat_id(context_.get(), new_experts(GetParam()), columns, new_choices(kMany)));
+  allocate();
+  fill(columns);
+  expect_as_stock(result, 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ProductNodesOfType, testing::ValuesIn(kProductTypes),
@@ -168,7 +196,50 @@ TEST_F(ProductNodesTest, PackColumnsAgainThatWereOverwritten) {
   for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 3);
 }
 
+// All experts of a token multiply its column, or each has one of its own.
+TEST_F(ProductNodesTest, MultiplyColumnsOfEachExpert) {
+  ggml_tensor* columns = new_columns(kRanks, kMany);
+  const ggml_tensor* result = add(
+      ggml_mul_mat_id(context_.get(), new_experts(GGML_TYPE_Q8_0), columns, new_choices(kMany)));
+  allocate();
+  fill(columns);
+  expect_as_stock(result, 3);
+}
+
+// The gate and what it opens are products of the same columns by the same experts.
+TEST_F(ProductNodesTest, ShareColumnsOfExperts) {
+  ggml_tensor* columns = new_columns(1, kMany);
+  ggml_tensor* choices = new_choices(kMany);
+  ggml_tensor* gate =
+      ggml_mul_mat_id(context_.get(), new_experts(GGML_TYPE_Q4_K), columns, choices);
+  ggml_tensor* up = ggml_mul_mat_id(context_.get(), new_experts(GGML_TYPE_Q4_K), columns, choices);
+  const ggml_tensor* result = add(ggml_mul(context_.get(), gate, up));
+  allocate();
+  fill(columns);
+  expect_as_stock(result, 4);
+}
+
+TEST_F(ProductNodesTest, FailWhereARouterChoseNoExpert) {
+  ggml_tensor* columns = new_columns(1, kMany);
+  add(ggml_mul_mat_id(context_.get(), new_experts(GGML_TYPE_Q8_0), columns, new_choices(kMany)));
+  allocate();
+  fill(columns);
+  const std::int32_t no_expert = kExperts;
+  ggml_backend_tensor_set(choices_, &no_expert, 0, sizeof(no_expert));
+  EXPECT_EQ(compute(true), 3);
+  EXPECT_TRUE(shadow_.is_out_of_memory());
+}
+
 // Products that stay stock's.
+TEST_F(ProductNodesTest, LeaveExpertsWithFewTokens) {
+  ggml_tensor* columns = new_columns(1, 3);
+  const ggml_tensor* result =
+      add(ggml_mul_mat_id(context_.get(), new_experts(GGML_TYPE_Q8_0), columns, new_choices(3)));
+  allocate();
+  fill(columns);
+  expect_as_stock(result, 0);
+}
+
 TEST_F(ProductNodesTest, LeaveFewColumns) {
   ggml_tensor* columns = new_columns(8);
   const ggml_tensor* result =

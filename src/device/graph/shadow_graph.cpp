@@ -84,12 +84,12 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph, Options options) {
   gather_.plan(graph, std::move(options.fit_run));
   products_.plan(graph, options.has_products);
   // A node on the cache becomes at most a copy of itself, copies of its sources, and an expansion
-  // and a compression for each. A product becomes two nodes.
+  // and a compression for each. A product becomes a node for each of its steps.
   const auto n_tensors = static_cast<std::size_t>(n_on_cache) * (3 * GGML_MAX_SRC + 3) +
-                         gather_.n_tensors() + 2 * products_.n_products();
+                         gather_.n_tensors() + ProductNodes::kStepsMax * products_.n_products();
   const auto n_shadow_nodes =
       static_cast<std::size_t>(n_nodes + n_on_cache * 2 * GGML_MAX_SRC + 1) + gather_.n_nodes() +
-      products_.n_products();
+      ProductNodes::kStepsMax * products_.n_products();
   context_.reset(ggml_init({.mem_size = n_tensors * ggml_tensor_overhead() +
                                         ggml_graph_overhead_custom(n_shadow_nodes, false),
                             .mem_buffer = nullptr,
@@ -137,9 +137,7 @@ void ShadowGraph::add_custom(const ggml_tensor* op, NodeFunction function, void*
 }
 
 void ShadowGraph::add_product(const ggml_tensor* node) {
-  const auto [task, has_columns] = products_.add(node);
-  if (!has_columns) add_custom(node, run_pack_columns, task);
-  add_custom(node, run_multiply, task);
+  for (const auto& [run, task] : products_.add(node)) add_custom(node, run, task);
 }
 
 Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
@@ -298,14 +296,6 @@ void ShadowGraph::run_plan(int thread_idx, int n_threads, void* plan) {
 
 void ShadowGraph::run_read(int thread_idx, int /*n_threads*/, void* task) {
   run_attention(*static_cast<const AttentionTask*>(task), thread_idx);
-}
-
-void ShadowGraph::run_pack_columns(int thread_idx, int n_threads, void* task) {
-  static_cast<ProductTask*>(task)->pack_columns(thread_idx, n_threads);
-}
-
-void ShadowGraph::run_multiply(int /*thread_idx*/, int n_threads, void* task) {
-  static_cast<ProductTask*>(task)->multiply(n_threads);
 }
 
 void ShadowGraph::run_observe(int thread_idx, int /*n_threads*/, void* task) {

@@ -69,8 +69,6 @@ class ShadowGraph {
 
   static void run_node(ggml_tensor*, int thread_idx, int n_threads, void* node);
   static void run_plan(int thread_idx, int n_threads, void* plan);
-  static void run_pack_columns(int thread_idx, int n_threads, void* task);
-  static void run_multiply(int thread_idx, int n_threads, void* task);
   static void run_observe(int thread_idx, int n_threads, void* task);
   static void run_write(int thread_idx, int n_threads, void* task);
   static void run_read(int thread_idx, int n_threads, void* task);

@@ -50,6 +50,11 @@ class PanelForm {
 [[nodiscard]] const PanelForm& byte_form();
 [[nodiscard]] const PanelForm& float_form();
 
+// The form in which weights of a type are multiplied.
+[[nodiscard]] const PanelForm& panel_form(ggml_type type);
+// k of a panel of n_rows rows, so that it stays in the second cache.
+[[nodiscard]] std::int64_t panel_inner(std::int64_t n_rows, std::int64_t n_inner);
+
 // Whether this machine has bytes for the type, and has them faster than floats.
 [[nodiscard]] bool has_byte_form(ggml_type type);
 

@@ -22,8 +22,10 @@ constexpr std::int64_t kPanelInnerStep = 512;
 // Panels for each thread, so that one that is late costs little.
 constexpr std::int64_t kPanelsPerThread = 4;
 
-const PanelForm& panel_form(ProductForm form) {
-  switch (form) {
+}  // namespace
+
+const PanelForm& panel_form(ggml_type type) {
+  switch (product_form(type)) {
     case ProductForm::kTiles: return tile_form();
     case ProductForm::kBytes: return byte_form();
     case ProductForm::kFloats: break;
@@ -31,7 +33,9 @@ const PanelForm& panel_form(ProductForm form) {
   return float_form();
 }
 
-}  // namespace
+std::int64_t panel_inner(std::int64_t n_rows, std::int64_t n_inner) {
+  return std::min(n_inner, kPanelNumbers / n_rows / kPanelInnerStep * kPanelInnerStep);
+}
 
 bool can_multiply(ggml_type type) {
   return row_expander(type) != nullptr && kFloatSlice % ggml_blck_size(type) == 0;
@@ -42,15 +46,21 @@ ProductForm product_form(ggml_type type) {
   return has_byte_form(type) ? ProductForm::kBytes : ProductForm::kFloats;
 }
 
+bool pack_alike(ggml_type a, ggml_type b) {
+  // Bytes have sums of 16 or of 32 numbers.
+  return product_form(a) == product_form(b) && panel_form(a).block_bytes(a, kPanelInnerStep) ==
+                                                   panel_form(b).block_bytes(b, kPanelInnerStep);
+}
+
 std::size_t n_packed_bytes(std::int64_t n_inner, std::int64_t n_columns) {
   // f32 stands for every type that is not multiplied as tiles: bytes are fewer.
-  const PanelForm& form = panel_form(product_form(GGML_TYPE_F32));
+  const PanelForm& form = panel_form(GGML_TYPE_F32);
   return size(round_up(n_columns, form.block_columns()) / form.block_columns()) *
          form.block_bytes(GGML_TYPE_F32, n_inner);
 }
 
 ProductTask::ProductTask(const Product& product, std::byte* packed)
-    : product_(product), packed_(packed), form_(&panel_form(product_form(product.type))) {}
+    : product_(product), packed_(packed), form_(&panel_form(product.type)) {}
 
 void ProductTask::pack_columns(int thread_idx, int n_threads) {
   const std::int64_t n_block = form_->block_columns();
@@ -65,8 +75,7 @@ void ProductTask::multiply(int n_threads) {
   const std::int64_t n_panel_rows =
       std::clamp(round_up(product_.n_rows / (kPanelsPerThread * n_threads), kPanelRowsStep),
                  kPanelRowsStep, kPanelRowsMax);
-  const std::int64_t n_panel_inner =
-      std::min(product_.n_inner, kPanelNumbers / n_panel_rows / kPanelInnerStep * kPanelInnerStep);
+  const std::int64_t n_panel_inner = panel_inner(n_panel_rows, product_.n_inner);
   // Kept from product to product.
   thread_local Scratch<std::byte> packed;
   packed.resize(form_->panel_bytes(

@@ -42,6 +42,9 @@ struct Product {
 enum class ProductForm : std::uint8_t { kTiles, kBytes, kFloats };
 [[nodiscard]] ProductForm product_form(ggml_type type);
 
+// Whether columns are packed alike for weights of both types.
+[[nodiscard]] bool pack_alike(ggml_type a, ggml_type b);
+
 // The memory for packed columns, aligned to cache lines. Enough for weights of any type.
 [[nodiscard]] std::size_t n_packed_bytes(std::int64_t n_inner, std::int64_t n_columns);
 
