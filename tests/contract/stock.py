@@ -36,22 +36,24 @@ def question(name):
             f"What is the full name of {name.split()[0]}?")
 
 
-def turbo(scheme, experts=None):
+def turbo(scheme, experts=None, prompts=None):
     """The environment in which a packaged program has our device; None: without the plugin.
 
     experts: memory for those that are streamed, such as "2M"; None: they are resident.
+    prompts: "on": our own products.
     """
     plugin = {} if scheme is None else {"GGML_BACKEND_PATH": os.environ["TURBO_PLUGIN"],
                                         "GGML_TURBO_KV": scheme}
     streamed = {} if experts is None else {"GGML_TURBO_EXPERTS": experts}
-    return {**os.environ, **plugin, **streamed}
+    products = {} if prompts is None else {"GGML_TURBO_PROMPTS": prompts}
+    return {**os.environ, **plugin, **streamed, **products}
 
 
-def run(program, *arguments, timeout_s=600, scheme=None, experts=None):
+def run(program, *arguments, timeout_s=600, scheme=None, experts=None, prompts=None):
     """Runs a packaged program and returns (stdout, stderr); fails with both if it fails."""
     command = [str(word) for word in (program, *arguments)]
     result = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False,
-                            stdin=subprocess.DEVNULL, env=turbo(scheme, experts))
+                            stdin=subprocess.DEVNULL, env=turbo(scheme, experts, prompts))
     stdout = result.stdout.decode(errors="replace")
     stderr = result.stderr.decode(errors="replace")
     if result.returncode != 0:
@@ -81,16 +83,16 @@ def perplexity(model_path, *arguments):
     return float(found[1])
 
 
-def logits(model_path, path, *arguments, scheme=None):
+def logits(model_path, path, *arguments, **settings):
     """Writes the log-probabilities of every token of a text, as llama-perplexity keeps them."""
     run("llama-perplexity", "-m", model_path, "--kl-divergence-base", path, "-fa", "on", *arguments,
-        scheme=scheme)
+        **settings)
 
 
-def kl_divergence(model_path, base, *arguments, scheme=None):
+def kl_divergence(model_path, base, *arguments, **settings):
     """(mean KL divergence, share of equal top tokens) against logits() of the same text."""
     (mean, same), _ = said("llama-perplexity", "-m", model_path, "--kl-divergence-base", base,
-                           "--kl-divergence", "-fa", "on", *arguments, scheme=scheme,
+                           "--kl-divergence", "-fa", "on", *arguments, **settings,
                            patterns=[r"Mean    KLD:\s+(\S+)", r"Same top p:\s+(\S+)"])
     return float(mean[1]), float(same[1]) / 100
 

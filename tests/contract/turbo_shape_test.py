@@ -19,6 +19,7 @@ TEXT = ["-f", stock.HAYSTACK, "-c", "512", "--chunks", "2", "-t", "1"]
 # is made from the same file.
 SHAPES = json.loads(pathlib.Path(__file__).with_name("shape_bounds.json").read_text())
 TURBO4_MAX, TURBO8_MAX = SHAPES["bounds"].get(SHAPE, SHAPES["bounds"]["default"])
+PRODUCTS_MAX = 1e-3
 NOT_COMPRESSED = SHAPES["not_compressed"]
 
 
@@ -34,6 +35,16 @@ class TurboShape(unittest.TestCase):
             ours = self.folder / scheme
             stock.logits(stock.model(SHAPE), ours, *TEXT, scheme=scheme)
             self.assertEqual(ours.read_bytes(), self.stock.read_bytes(), scheme)
+
+    def test_own_products_are_close_to_stock(self):
+        # Compared with stock's plain kernels: its repacked ones are far from them for qwen35.
+        plain = self.folder / "plain"
+        stock.logits(stock.model(SHAPE), plain, *TEXT, "--no-repack")
+        mean, same = stock.kl_divergence(stock.model(SHAPE), plain, *TEXT, "--no-repack",
+                                         scheme="f16", prompts="on")
+        print(f"{SHAPE}: own products KL {mean:.2g}, same top {same:.4f}")
+        self.assertLess(mean, PRODUCTS_MAX)
+        self.assertGreater(same, 0.97)
 
     def test_four_bits_are_close_and_really_four_bits(self):
         mean, same = stock.kl_divergence(stock.model(SHAPE), self.stock, *TEXT, scheme="turbo4")
