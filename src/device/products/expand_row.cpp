@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "device/products/weight_blocks.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/products/expand_row.cpp"
 #include <hwy/foreach_target.h>
@@ -18,22 +20,12 @@ namespace slipstream::turbo::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The bytes of blocks, as GGUF files have them. ggml's declarations are in no package.
-constexpr std::size_t kQ8_0Bytes = 34;    // f16 scale, 32 signed bytes
-constexpr std::size_t kQ4_0Bytes = 18;    // f16 scale, 16 bytes of nibbles
-constexpr std::size_t kMxfp4Bytes = 17;   // exponent, 16 bytes of nibbles
-constexpr std::size_t kIq4XsBytes = 136;  // f16 scale, 16 + 32 bits of scales, 128 nibbles
-constexpr std::size_t kQ4KBytes = 144;    // f16 scale and minimum, 12 of scales, 128 of nibbles
-constexpr std::size_t kQ5KBytes = 176;    // the same with 32 bytes of fifth bits before the nibbles
-constexpr std::size_t kQ6KBytes = 210;    // 128 of low bits, 64 of high bits, 16 scales, f16 scale
 constexpr std::int64_t kBlock = 32;
 constexpr std::int64_t kSuperBlock = 256;
 
 // What a nibble stands for.
 alignas(16) constexpr std::int8_t kQ4_0Levels[16] = {-8, -7, -6, -5, -4, -3, -2, -1,
                                                      0,  1,  2,  3,  4,  5,  6,  7};
-alignas(16) constexpr std::int8_t kIq4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                                    1,    13,   25,  38,  53,  69,  89,  113};
 alignas(16) constexpr std::int8_t kMxfp4Levels[16] = {0, 1,  2,  3,  4,  6,  8,  12,
                                                       0, -1, -2, -3, -4, -6, -8, -12};
 
