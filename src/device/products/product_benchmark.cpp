@@ -6,10 +6,10 @@
 // of ggml, such as libggml-cpu-haswell.so, so that stock's are limited too.
 //
 // TYPE/RxK/nN/tT: R rows of K weights times N columns on T threads. In every iteration each runs
-// once: ours, stock with plain rows, and stock with each of its own layouts that takes the type
-// (CPU_REPACK, AMX). Counters are GFLOP/s of the best iteration, because other programs can only
-// make one slower; "to_stock" is ours to the best of stock's; "of_peak" is ours to what the same
-// threads reach in registers.
+// once: ours for many columns, ours for few ("dots"), stock with plain rows, and stock with each of
+// its own layouts that takes the type (CPU_REPACK, AMX). Counters are GFLOP/s of the best
+// iteration, because other programs can only make one slower; "to_stock" is ours to the best of
+// stock's, "dots_to_stock" likewise; "of_peak" is ours to what the same threads reach in registers.
 #include <benchmark/benchmark.h>
 #include <ggml-backend.h>
 #include <ggml-cpp.h>
@@ -30,6 +30,7 @@
 #include "device/attention/kernel_choice.h"
 #include "device/attention/scratch.h"
 #include "device/products/amx_product.h"
+#include "device/products/few_columns.h"
 #include "device/products/panel_kernels.h"
 #include "device/products/product.h"
 #include "device/products/product_test_support.h"
@@ -146,6 +147,11 @@ struct Contender {
 
   Contender(std::string its_name, ggml_context* its_context)
       : name(std::move(its_name)), context(its_context) {}
+  Contender(const Contender&) = delete;
+  Contender& operator=(const Contender&) = delete;
+  virtual ~Contender() = default;
+  // Before every run.
+  virtual void renew() {}
 };
 
 ggml_context* make_context() {
@@ -198,23 +204,25 @@ std::unique_ptr<Contender> stock_with(ggml_backend_buffer_type_t layout, const S
 }
 
 // Ours, as the device would run it: two custom nodes.
-struct Ours : Contender {
+template <class Task>
+struct Own : Contender {
   Scratch<std::byte> packed;
-  std::unique_ptr<ProductTask> task;
+  std::unique_ptr<Task> task;
   Product product{};
 
-  Ours(const Shape& shape, const std::vector<std::byte>& weights, const std::vector<float>& columns)
-      : Contender("ours", make_context()) {
-    packed.resize(n_packed_bytes(shape.n_inner, shape.n_columns));
+  Own(std::string its_name, std::size_t n_bytes, const Shape& shape,
+      const std::vector<std::byte>& weights, const std::vector<float>& columns)
+      : Contender(std::move(its_name), make_context()) {
+    packed.resize(n_bytes);
     const auto node = [&](ggml_custom_op_t function) {
       return ggml_custom_4d(context.get(), GGML_TYPE_F32, shape.n_rows, shape.n_columns, 1, 1,
                             nullptr, 0, function, GGML_N_TASKS_MAX, this);
     };
     ggml_tensor* pack = node([](ggml_tensor*, int thread_idx, int n_threads, void* ours) {
-      static_cast<Ours*>(ours)->task->pack_columns(thread_idx, n_threads);
+      static_cast<Own*>(ours)->task->pack_columns(thread_idx, n_threads);
     });
     ggml_tensor* result = node([](ggml_tensor*, int, int n_threads, void* ours) {
-      static_cast<Ours*>(ours)->task->multiply(n_threads);
+      static_cast<Own*>(ours)->task->multiply(n_threads);
     });
     make_graph(*this, {pack, result});
     product = {.type = shape.type,
@@ -228,7 +236,11 @@ struct Ours : Contender {
                .result = static_cast<float*>(result->data),
                .result_stride = static_cast<std::size_t>(shape.n_rows)};
   }
+  void renew() override { task = std::make_unique<Task>(product, packed.data()); }
 };
+
+// Products with more columns are not for dot products.
+constexpr std::int64_t kDotColumns = 32;
 
 void measure(benchmark::State& state, const Shape& shape, int n_threads) {
   std::vector<std::byte> weights(ggml_row_size(shape.type, shape.n_inner) *
@@ -246,9 +258,13 @@ void measure(benchmark::State& state, const Shape& shape, int n_threads) {
   cpu_function<ggml_backend_set_n_threads_t>("ggml_backend_set_n_threads")(backend.get(),
                                                                            n_threads);
   std::vector<std::unique_ptr<Contender>> all;
-  auto own = std::make_unique<Ours>(shape, weights, columns);
-  Ours* ours = own.get();
-  all.push_back(std::move(own));
+  all.push_back(std::make_unique<Own<ProductTask>>(
+      "ours", n_packed_bytes(shape.n_inner, shape.n_columns), shape, weights, columns));
+  const bool has_dots = shape.n_columns <= kDotColumns && can_dot(shape.type);
+  if (has_dots) {
+    all.push_back(std::make_unique<Own<DotTask>>(
+        "dots", n_dot_bytes(shape.n_inner, shape.n_columns), shape, weights, columns));
+  }
   all.push_back(stock_with(ggml_backend_cpu_buffer_type(), shape, weights, columns));
   auto* layouts =
       cpu_function<ggml_backend_dev_get_extra_bufts_t>("ggml_backend_dev_get_extra_bufts")(cpu());
@@ -263,29 +279,33 @@ void measure(benchmark::State& state, const Shape& shape, int n_threads) {
     for (const auto& contender : all) {
       const double seconds = seconds_of(n_threads, [&] {
         for (int i = 0; i < n_repeats; ++i) {
-          ours->task = std::make_unique<ProductTask>(ours->product, ours->packed.data());
+          contender->renew();
           ggml_backend_graph_compute(backend.get(), contender->graph);
         }
       });
       contender->gflops.push_back(shape.flops() * n_repeats / seconds / 1e9);
-      if (contender.get() == ours) state.SetIterationTime(seconds / n_repeats);
+      if (contender == all.front()) state.SetIterationTime(seconds / n_repeats);
     }
   }
   double stock = 0;
   for (const auto& contender : all) {
     const double gflops = std::ranges::max(contender->gflops);
     state.counters[contender->name] = gflops;
-    if (contender.get() != ours) stock = std::max(stock, gflops);
+    if (contender->name != "ours" && contender->name != "dots") stock = std::max(stock, gflops);
   }
   state.counters["to_stock"] = state.counters["ours"] / stock;
+  if (has_dots) state.counters["dots_to_stock"] = state.counters["dots"] / stock;
   state.counters["of_peak"] = state.counters["ours"] / peak;
   state.counters["peak"] = peak;
 }
 
 void register_all() {
   for (const ggml_type type : kProductTypes) {
-    for (const auto [n_rows, n_inner] : {std::array{3072, 1024}, std::array{1024, 3072}}) {
-      for (const int n_columns : {1, 8, 32, 128, 512, 2048}) {
+    // The last is larger than caches, as a model is.
+    for (const auto [n_rows, n_inner] :
+         {std::array{3072, 1024}, std::array{1024, 3072}, std::array{151936, 1024}}) {
+      for (const int n_columns : {1, 2, 4, 8, 16, 32, 128, 512, 2048}) {
+        if (n_rows > 3072 && n_columns > kDotColumns) continue;
         for (const int n_threads : {1, 2}) {
           const Shape shape{
               .type = type, .n_rows = n_rows, .n_inner = n_inner, .n_columns = n_columns};

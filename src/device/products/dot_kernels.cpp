@@ -1,0 +1,674 @@
+// This file is compiled once for every instruction set that Highway knows on this architecture. The
+// first call chooses the best one that the machine has.
+#include "device/products/dot_kernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/products/byte_columns.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "device/products/dot_kernels.cpp"
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "device/products/weight_blocks-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace slipstream::turbo::HWY_NAMESPACE {
+// NOLINTBEGIN(misc-use-internal-linkage): HWY_EXPORT needs names; clang loses the target in
+// namespace {}
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Bytes = hn::CappedTag<std::uint8_t, 64>;
+using Signed = hn::Repartition<std::int8_t, Bytes>;
+using Shorts = hn::Repartition<std::int16_t, Bytes>;
+using Words = hn::Repartition<std::int32_t, Bytes>;
+using Bits = hn::Repartition<std::uint32_t, Bytes>;
+using Floats = hn::Repartition<float, Bytes>;
+using Eight = hn::CappedTag<float, 8>;  // factors of blocks; or four of them
+
+constexpr std::size_t kVectorBytes = hn::MaxLanes(Bytes());
+constexpr std::size_t kParts = 64 / kVectorBytes;  // vectors of 64 bytes
+constexpr std::size_t kFloats = hn::MaxLanes(Floats());
+constexpr std::size_t kBlocks = 8;  // of a piece
+constexpr std::size_t kColumnsMax = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
+// What is read ahead of a row. Rows follow each other.
+constexpr std::size_t kAheadBytes = 2048;
+
+// How bytes are multiplied. Without VNNI x86 has products whose pairs must fit into 16 bits: bytes
+// of weights are below 64, or their signs are moved to the column. Elsewhere both operands are
+// signed.
+constexpr bool kHasVnni = HWY_TARGET <= HWY_AVX3_DL;
+constexpr bool kHasPairs = HWY_ARCH_X86 && !kHasVnni;
+
+// 64 bytes.
+struct Lines {
+  hn::Vec<Bytes> parts[kParts];
+};
+
+// Two halves of four blocks.
+struct Halves {
+  Lines first;
+  Lines second;
+};
+
+// The bytes of a piece, as DotColumn has its numbers.
+struct Piece {
+  Lines quarters[4];
+};
+
+// --- bytes of weights
+
+#if HWY_MAX_BYTES >= 64
+// Blocks of 128 bits: two of `a`, two of `b`. Highway has no name for this shuffle.
+template <int kPattern>
+HWY_INLINE hn::Vec<Bytes> pick_blocks(hn::Vec<Bytes> a, hn::Vec<Bytes> b) {
+  return hn::Vec<Bytes>{_mm512_shuffle_i64x2(a.raw, b.raw, kPattern)};
+}
+#endif
+
+// Sixteen bytes of each of four places.
+template <std::size_t kStride>
+HWY_INLINE Lines load_groups(const std::uint8_t* from) {
+  const hn::FixedTag<std::uint8_t, 16> d16;
+  Lines lines;
+#if HWY_MAX_BYTES >= 64
+  const hn::FixedTag<std::uint8_t, 32> d32;
+  lines.parts[0] = hn::Combine(
+      Bytes(),
+      hn::Combine(d32, hn::LoadU(d16, from + 3 * kStride), hn::LoadU(d16, from + 2 * kStride)),
+      hn::Combine(d32, hn::LoadU(d16, from + kStride), hn::LoadU(d16, from)));
+#elif HWY_MAX_BYTES == 32
+  lines.parts[0] = hn::Combine(Bytes(), hn::LoadU(d16, from + kStride), hn::LoadU(d16, from));
+  lines.parts[1] =
+      hn::Combine(Bytes(), hn::LoadU(d16, from + 3 * kStride), hn::LoadU(d16, from + 2 * kStride));
+#else
+  for (std::size_t i = 0; i < 4; ++i) lines.parts[i] = hn::LoadU(d16, from + i * kStride);
+#endif
+  return lines;
+}
+
+// Thirty-two bytes of each of four places, divided into halves.
+template <std::size_t kStride>
+HWY_INLINE Halves load_halves(const std::uint8_t* from) {
+#if HWY_MAX_BYTES >= 64
+  const hn::FixedTag<std::uint8_t, 32> d32;
+  const Bytes db;
+  const auto load_two = [&](const std::uint8_t* two) HWY_ATTR {
+    if constexpr (kStride == 32) return hn::LoadU(db, two);
+    return hn::Combine(db, hn::LoadU(d32, two + kStride), hn::LoadU(d32, two));
+  };
+  const auto low = load_two(from);
+  const auto high = load_two(from + 2 * kStride);
+  return {.first = {{pick_blocks<0x88>(low, high)}}, .second = {{pick_blocks<0xDD>(low, high)}}};
+#else
+  return {.first = load_groups<kStride>(from), .second = load_groups<kStride>(from + 16)};
+#endif
+}
+
+// Sixteen bytes of each of two places, each twice.
+HWY_INLINE Lines load_twice(const std::uint8_t* first, const std::uint8_t* second) {
+  Lines lines;
+#if HWY_MAX_BYTES >= 64
+  const hn::FixedTag<std::uint8_t, 32> d32;
+  lines.parts[0] = hn::Combine(Bytes(), hn::LoadDup128(d32, second), hn::LoadDup128(d32, first));
+#else
+  for (std::size_t part = 0; part < kParts; ++part) {
+    lines.parts[part] = hn::LoadDup128(Bytes(), 2 * part < kParts ? first : second);
+  }
+#endif
+  return lines;
+}
+
+template <class Function>
+HWY_INLINE Lines each_part(const Lines& lines, const Function& function) {
+  Lines result;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    result.parts[part] = function(lines.parts[part], part);
+  }
+  return result;
+}
+
+HWY_INLINE Lines low_nibbles(const Lines& lines) {
+  return each_part(lines, [](auto bytes, std::size_t) HWY_ATTR {
+    return hn::And(bytes, hn::Set(Bytes(), std::uint8_t{15}));
+  });
+}
+
+HWY_INLINE Lines high_nibbles(const Lines& lines) {
+  return each_part(lines,
+                   [](auto bytes, std::size_t) HWY_ATTR { return hn::ShiftRight<4>(bytes); });
+}
+
+// Quarters of eight blocks, of halves of the even and of the odd ones.
+HWY_INLINE void put_quarters(const Lines& even, const Lines& odd, Lines* quarters) {
+  const hn::Repartition<std::uint64_t, Bytes> dd;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    const auto a = hn::BitCast(dd, even.parts[part]);
+    const auto b = hn::BitCast(dd, odd.parts[part]);
+    quarters[0].parts[part] = hn::BitCast(Bytes(), hn::InterleaveLower(dd, a, b));
+    quarters[1].parts[part] = hn::BitCast(Bytes(), hn::InterleaveUpper(dd, a, b));
+  }
+}
+
+HWY_INLINE Piece piece_of(const Halves& even, const Halves& odd) {
+  Piece piece;
+  put_quarters(even.first, odd.first, piece.quarters);
+  put_quarters(even.second, odd.second, piece.quarters + 2);
+  return piece;
+}
+
+// Four numbers for every group, the same in its four words.
+template <unsigned k0, unsigned k1, unsigned k2, unsigned k3>
+HWY_INLINE hn::Vec<Bits> words_of_groups(std::size_t part) {
+  alignas(64) static constexpr std::uint32_t kWords[16] = {k0, k0, k0, k0, k1, k1, k1, k1,
+                                                           k2, k2, k2, k2, k3, k3, k3, k3};
+  return hn::Load(Bits(), kWords + part * kFloats);
+}
+
+// Bytes of signed weights as they are multiplied.
+HWY_INLINE Piece from_signed(Piece piece) {
+  if constexpr (kHasVnni) {
+    for (Lines& lines : piece.quarters) {
+      lines = each_part(lines, [](auto bytes, std::size_t) HWY_ATTR {
+        return hn::Xor(bytes, hn::Set(Bytes(), std::uint8_t{128}));
+      });
+    }
+  }
+  return piece;
+}
+
+// --- scales
+
+template <class D>
+HWY_INLINE hn::Vec<D> half_at(D df, const std::uint8_t* bytes) {
+  const hn::Rebind<hwy::float16_t, D> dh;
+  hwy::float16_t half;
+  std::memcpy(&half, bytes, sizeof(half));
+  return hn::PromoteTo(df, hn::Set(dh, half));
+}
+
+// scales[i] = numbers[i] * factor
+template <std::size_t kCount, class D, class T>
+HWY_INLINE void store_scaled(D df, const T* numbers, hn::Vec<D> factor, float* scales) {
+  const hn::Rebind<T, D> dn;
+  const hn::Rebind<std::int32_t, D> dw;
+  for (std::size_t i = 0; i < kCount; i += hn::Lanes(df)) {
+    const auto words = hn::PromoteTo(dw, hn::LoadU(dn, numbers + i));
+    hn::Store(hn::Mul(hn::ConvertTo(df, words), factor), df, scales + i);
+  }
+}
+
+// The f16 scales of eight blocks.
+template <std::size_t kBytes>
+HWY_INLINE void store_halfs(const std::uint8_t* blocks, float* scales) {
+  // Gathered in words, because a vector cannot be read back fast from single stores.
+  const auto half = [&](std::size_t i) HWY_ATTR {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, blocks + i * kBytes, sizeof(bits));
+    return std::uint64_t{bits};
+  };
+  const auto four = [&](std::size_t i) HWY_ATTR {
+    return half(i) | half(i + 1) << 16U | half(i + 2) << 32U | half(i + 3) << 48U;
+  };
+  const auto words = hn::Dup128VecFromValues(hn::FixedTag<std::uint64_t, 2>(), four(0), four(4));
+  const auto halfs = hn::BitCast(hn::FixedTag<hwy::float16_t, 8>(), words);
+#if HWY_MAX_BYTES >= 32
+  hn::Store(hn::PromoteTo(Eight(), halfs), Eight(), scales);
+#else
+  hn::Store(hn::PromoteLowerTo(Eight(), halfs), Eight(), scales);
+  hn::Store(hn::PromoteUpperTo(Eight(), halfs), Eight(), scales + 4);
+#endif
+}
+
+// Eight scales and minima of 6 bits in 12 bytes.
+HWY_INLINE void store_scales_q4_k(const std::uint8_t* block, float* scales, float* minimums) {
+  std::uint32_t words[3];
+  std::memcpy(words, block + 4, sizeof(words));
+  constexpr std::uint32_t kSix = 0x3F3F3F3F;
+  constexpr std::uint32_t kFour = 0x0F0F0F0F;
+  constexpr std::uint32_t kHighTwo = 0x30303030;
+  const std::uint64_t last_scales = (words[2] & kFour) | ((words[0] >> 2U) & kHighTwo);
+  const std::uint64_t last_minimums = ((words[2] >> 4U) & kFour) | ((words[1] >> 2U) & kHighTwo);
+  const std::uint64_t eight_scales = (words[0] & kSix) | last_scales << 32U;
+  const std::uint64_t eight_minimums = (words[1] & kSix) | last_minimums << 32U;
+  const Eight df;
+  store_scaled<kBlocks>(df, reinterpret_cast<const std::uint8_t*>(&eight_scales),
+                        half_at(df, block), scales);
+  store_scaled<kBlocks>(df, reinterpret_cast<const std::uint8_t*>(&eight_minimums),
+                        half_at(df, block + 2), minimums);
+}
+
+// --- types
+
+// Of each type: the bytes of 256 weights; those bytes as they are multiplied; what is added to
+// weights, and scales. A weight is scale * (byte - what was added), or scale * byte - minimum.
+enum class Added { kToSigned, kMinimums, kToQ6K };
+
+struct Q8_0 {
+  static constexpr std::size_t kBytes = kBlocks * kQ8_0Bytes;
+  static constexpr Added kAdded = Added::kToSigned;
+  static HWY_INLINE void scales(const std::uint8_t* blocks, float* scales, float* /*minimums*/) {
+    store_halfs<kQ8_0Bytes>(blocks, scales);
+  }
+  static HWY_INLINE Piece weights(const std::uint8_t* blocks) {
+    return from_signed(piece_of(load_halves<2 * kQ8_0Bytes>(blocks + 2),
+                                load_halves<2 * kQ8_0Bytes>(blocks + kQ8_0Bytes + 2)));
+  }
+};
+
+// Eight blocks whose first halves are low nibbles and whose second halves are high ones.
+template <std::size_t kBlockBytes>
+HWY_INLINE Piece load_nibbles(const std::uint8_t* first) {
+  Lines both[2];
+  put_quarters(load_groups<2 * kBlockBytes>(first),
+               load_groups<2 * kBlockBytes>(first + kBlockBytes), both);
+  return {
+      {low_nibbles(both[0]), low_nibbles(both[1]), high_nibbles(both[0]), high_nibbles(both[1])}};
+}
+
+struct Q4_0 {
+  static constexpr std::size_t kBytes = kBlocks * kQ4_0Bytes;
+  static constexpr Added kAdded = Added::kMinimums;
+  static HWY_INLINE void scales(const std::uint8_t* blocks, float* scales, float* minimums) {
+    store_halfs<kQ4_0Bytes>(blocks, scales);
+    for (std::size_t i = 0; i < kBlocks; i += hn::Lanes(Eight())) {
+      hn::Store(hn::Mul(hn::Load(Eight(), scales + i), hn::Set(Eight(), 8.0F)), Eight(),
+                minimums + i);
+    }
+  }
+  static HWY_INLINE Piece weights(const std::uint8_t* blocks) {
+    return load_nibbles<kQ4_0Bytes>(blocks + 2);
+  }
+};
+
+struct Q4K {
+  static constexpr std::size_t kBytes = kQ4KBytes;
+  static constexpr Added kAdded = Added::kMinimums;
+  static HWY_INLINE void scales(const std::uint8_t* block, float* scales, float* minimums) {
+    store_scales_q4_k(block, scales, minimums);
+  }
+  static HWY_INLINE Piece weights(const std::uint8_t* block) {
+    const Halves both = load_halves<32>(block + 16);
+    return piece_of({.first = low_nibbles(both.first), .second = low_nibbles(both.second)},
+                    {.first = high_nibbles(both.first), .second = high_nibbles(both.second)});
+  }
+};
+
+struct Q5K {
+  static constexpr std::size_t kBytes = kQ5KBytes;
+  static constexpr Added kAdded = Added::kMinimums;
+  static HWY_INLINE void scales(const std::uint8_t* block, float* scales, float* minimums) {
+    store_scales_q4_k(block, scales, minimums);
+  }
+  // Bit 2 * i + kOdd of a byte becomes bit 4 of group i.
+  template <std::size_t kOdd>
+  static HWY_INLINE Lines with_fifth(const Lines& nibbles, const std::uint8_t* fifth_bits) {
+    const Lines bits = load_twice(fifth_bits, fifth_bits);
+    return each_part(nibbles, [&](auto bytes, std::size_t part) HWY_ATTR {
+      const auto turns = words_of_groups<(28 + kOdd) % 32, (30 + kOdd) % 32, kOdd, 2 + kOdd>(part);
+      const auto turned =
+          hn::BitCast(Bytes(), hn::Ror(hn::BitCast(Bits(), bits.parts[part]), turns));
+      return hn::Or(bytes, hn::And(turned, hn::Set(Bytes(), std::uint8_t{16})));
+    });
+  }
+  static HWY_INLINE Piece weights(const std::uint8_t* block) {
+    const Halves both = load_halves<32>(block + 48);
+    return piece_of({.first = with_fifth<0>(low_nibbles(both.first), block + 16),
+                     .second = with_fifth<0>(low_nibbles(both.second), block + 32)},
+                    {.first = with_fifth<1>(high_nibbles(both.first), block + 16),
+                     .second = with_fifth<1>(high_nibbles(both.second), block + 32)});
+  }
+};
+
+struct Q6K {
+  static constexpr std::size_t kBytes = kQ6KBytes;
+  static constexpr Added kAdded = Added::kToQ6K;
+  // Sixteen: each half of a block has its own.
+  static HWY_INLINE void scales(const std::uint8_t* block, float* scales, float* /*minimums*/) {
+    const Floats df;
+    store_scaled<2 * kBlocks>(df, reinterpret_cast<const std::int8_t*>(block + 192),
+                              half_at(df, block + 208), scales);
+  }
+  // Nibbles of blocks 0 and 1 are low, of 2 and 3 high, as are the next four. Two higher bits of
+  // all four are in one byte.
+  template <std::size_t kOdd>
+  static HWY_INLINE Lines half(const std::uint8_t* low_bits, const std::uint8_t* high_bits) {
+    const Lines low = load_twice(low_bits + 32 * kOdd, low_bits + 64 + 32 * kOdd);
+    const Lines high = load_twice(high_bits, high_bits + 32);
+    return each_part(low, [&](auto bytes, std::size_t part) HWY_ATTR {
+      const auto turns =
+          words_of_groups<(28 + 2 * kOdd) % 32, 2 * kOdd, (28 + 2 * kOdd) % 32, 2 * kOdd>(part);
+      const auto nibbles = hn::BitCast(
+          Bytes(), hn::Shr(hn::BitCast(Bits(), bytes), words_of_groups<0, 4, 0, 4>(part)));
+      const auto turned =
+          hn::BitCast(Bytes(), hn::Ror(hn::BitCast(Bits(), high.parts[part]), turns));
+      return hn::Or(hn::And(nibbles, hn::Set(Bytes(), std::uint8_t{15})),
+                    hn::And(turned, hn::Set(Bytes(), std::uint8_t{48})));
+    });
+  }
+  static HWY_INLINE Piece weights(const std::uint8_t* block) {
+    return piece_of(
+        {.first = half<0>(block, block + 128), .second = half<0>(block + 16, block + 144)},
+        {.first = half<1>(block, block + 128), .second = half<1>(block + 16, block + 144)});
+  }
+};
+
+struct Iq4Xs {
+  static constexpr std::size_t kBytes = kIq4XsBytes;
+  static constexpr Added kAdded = Added::kToSigned;
+  static HWY_INLINE void scales(const std::uint8_t* block, float* scales, float* /*minimums*/) {
+    std::uint16_t high_bits = 0;
+    std::memcpy(&high_bits, block + 2, sizeof(high_bits));
+    std::uint64_t numbers = 0;
+    for (unsigned i = 0; i < kBlocks; ++i) {
+      const unsigned low = (block[4 + i / 2] >> (4 * (i % 2))) & 15U;
+      const unsigned high = (high_bits >> (2 * i)) & 3U;
+      numbers |= std::uint64_t{((low | (high << 4U)) - 32) & 255U} << (8 * i);
+    }
+    const Eight df;
+    store_scaled<kBlocks>(df, reinterpret_cast<const std::int8_t*>(&numbers), half_at(df, block),
+                          scales);
+  }
+  static HWY_INLINE Piece weights(const std::uint8_t* block) {
+    const auto table = hn::LoadDup128(Signed(), kIq4Levels);
+    Piece piece = load_nibbles<16>(block + 8);
+    for (Lines& lines : piece.quarters) {
+      lines = each_part(lines, [&](auto bytes, std::size_t) HWY_ATTR {
+        return hn::BitCast(Bytes(), hn::TableLookupBytes(table, hn::BitCast(Signed(), bytes)));
+      });
+    }
+    return from_signed(piece);
+  }
+};
+
+// --- products
+
+using Sums = hn::Vec<Words>;
+
+// Sums of four products, of kCount quarters from the first on, added to `sums`.
+template <bool kIsSigned, std::size_t kFirst, std::size_t kCount>
+HWY_INLINE Sums multiply_quarters(const Piece& piece, std::size_t part, const std::int8_t* numbers,
+                                  Sums sums) {
+  const auto weights = [&](std::size_t i)
+                           HWY_ATTR { return piece.quarters[kFirst + i].parts[part]; };
+  const auto column = [&](std::size_t i) HWY_ATTR {
+    return hn::Load(Signed(), numbers + 64 * (kFirst + i) + kVectorBytes * part);
+  };
+#if HWY_ARCH_X86
+  if constexpr (kHasPairs) {
+    const auto ones = hn::Set(Shorts(), 1);
+    if constexpr (kIsSigned) {
+      for (std::size_t i = 0; i < kCount; ++i) {
+        const auto signs = hn::BitCast(Signed(), weights(i));
+        const auto pairs =
+            hn::SatWidenMulPairwiseAdd(Shorts(), hn::BitCast(Bytes(), hn::Abs(signs)),
+                                       hn::IfNegativeThenNegOrUndefIfZero(signs, column(i)));
+        sums = hn::Add(sums, hn::WidenMulPairwiseAdd(Words(), pairs, ones));
+      }
+      return sums;
+    }
+    // All pairs fit into 16 bits: 4 * 2 * 31 * 127 of Q5_K, 2 * 2 * 63 * 127 of Q6_K.
+    auto pairs = hn::SatWidenMulPairwiseAdd(Shorts(), weights(0), column(0));
+    for (std::size_t i = 1; i < kCount; ++i) {
+      pairs = hn::Add(pairs, hn::SatWidenMulPairwiseAdd(Shorts(), weights(i), column(i)));
+    }
+    return hn::Add(sums, hn::WidenMulPairwiseAdd(Words(), pairs, ones));
+  }
+  for (std::size_t i = 0; i < kCount; ++i) {
+    sums = hn::SumOfMulQuadAccumulate(Words(), weights(i), column(i), sums);
+  }
+#else
+  for (std::size_t i = 0; i < kCount; ++i) {
+    sums = hn::SumOfMulQuadAccumulate(Words(), hn::BitCast(Signed(), weights(i)), column(i), sums);
+  }
+#endif
+  return sums;
+}
+
+// Scales of the blocks in a vector, each twice: of kStep scales for a block the one at `offset`.
+template <std::size_t kStep>
+HWY_INLINE hn::Vec<Floats> spread_scales(const float* scales, std::size_t offset,
+                                         std::size_t part) {
+  const Floats df;
+  const Words dw;
+  // Only what was stored at once can be read back fast.
+  constexpr std::size_t kStored = kStep == 1 ? hn::MaxLanes(Eight()) : kFloats;
+  const std::size_t first = part * kStep * kFloats / 2;
+  const std::size_t table = first / kStored * kStored;
+  const auto blocks = hn::ShiftRight<1>(hn::Iota(dw, 0));
+  const auto idx = hn::IndicesFromVec(
+      df, hn::Add(hn::ShiftLeft<kStep - 1>(blocks),
+                  hn::Set(dw, static_cast<std::int32_t>(first - table + offset))));
+#if HWY_MAX_BYTES >= 64
+  if constexpr (kStep == 1) {
+    return hn::TableLookupLanes(hn::ZeroExtendVector(df, hn::Load(Eight(), scales)), idx);
+  }
+#endif
+  return hn::TableLookupLanes(hn::Load(df, scales + table), idx);
+}
+
+// Eight numbers in a vector, or those from `i` on.
+HWY_INLINE hn::Vec<Floats> load_eight(const float* numbers, std::size_t i) {
+#if HWY_MAX_BYTES >= 64
+  return hn::ZeroExtendVector(Floats(), hn::Load(Eight(), numbers + i));
+#else
+  return hn::Load(Floats(), numbers + i);
+#endif
+}
+
+// Sums of a row with its columns, a vector of each. One column has two, because each waits for
+// the one before.
+template <std::size_t kColumns>
+struct RowSums {
+  static constexpr std::size_t kChains = kColumns == 1 ? 2 : 1;
+  hn::Vec<Floats> of[kColumns * kChains];
+};
+
+template <class Type, std::size_t kColumns>
+HWY_INLINE void add_piece(const std::uint8_t* blocks, const DotColumn* columns,
+                          RowSums<kColumns>& sums) {
+  const Floats df;
+  constexpr std::size_t kChains = RowSums<kColumns>::kChains;
+  constexpr bool kIsSigned = Type::kAdded == Added::kToSigned;
+  alignas(64) float scales[2 * kBlocks];
+  alignas(64) float minimums[kBlocks];
+  Type::scales(blocks, scales, minimums);
+  const Piece piece = Type::weights(blocks);
+  for (std::size_t part = 0; part < kParts; ++part) {
+    const auto factors =
+        spread_scales < kIsSigned || Type::kAdded == Added::kMinimums ? 1 : 2 > (scales, 0, part);
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      const DotColumn& column = columns[c];
+      auto& sum = sums.of[c * kChains];
+      const auto column_scales = hn::Load(df, column.scales + kFloats * part);
+      if constexpr (Type::kAdded == Added::kToQ6K) {
+        const auto zero = hn::Zero(Words());
+        const auto first =
+            hn::ConvertTo(df, multiply_quarters<false, 0, 2>(piece, part, column.numbers, zero));
+        const auto second =
+            hn::ConvertTo(df, multiply_quarters<false, 2, 2>(piece, part, column.numbers, zero));
+        const auto scaled =
+            hn::MulAdd(second, spread_scales<2>(scales, 1, part), hn::Mul(first, factors));
+        sum = hn::MulAdd(scaled, column_scales, sum);
+      } else {
+        auto start = hn::Zero(Words());
+        if constexpr (kIsSigned && kHasVnni) {
+          start = hn::Load(Words(), column.added_to_signed + kFloats * part);
+        }
+        const auto dots = hn::ConvertTo(
+            df, multiply_quarters<kIsSigned, 0, 4>(piece, part, column.numbers, start));
+        sum = hn::MulAdd(hn::Mul(dots, factors), column_scales, sum);
+      }
+    }
+  }
+  for (std::size_t c = 0; c < kColumns; ++c) {
+    auto& sum = sums.of[c * kChains + kChains - 1];
+    if constexpr (Type::kAdded == Added::kToQ6K) {
+      for (std::size_t i = 0; i < 2 * kBlocks; i += kFloats) {
+        sum = hn::NegMulAdd(hn::Load(df, scales + i), hn::Load(df, columns[c].added_to_q6_k + i),
+                            sum);
+      }
+    } else if constexpr (Type::kAdded == Added::kMinimums) {
+      for (std::size_t i = 0; i < kBlocks; i += kFloats) {
+        sum = hn::NegMulAdd(load_eight(minimums, i), load_eight(columns[c].sums, i), sum);
+      }
+    }
+  }
+}
+
+// totals[c] = sum of vector c.
+template <std::size_t kColumns>
+HWY_INLINE void store_totals(const RowSums<kColumns>& sums, float* totals) {
+  const Floats df;
+  if constexpr (kColumns == 1) {
+    totals[0] = hn::ReduceSum(df, hn::Add(sums.of[0], sums.of[1]));
+  } else if constexpr (kColumns == 2) {
+    totals[0] = hn::ReduceSum(df, sums.of[0]);
+    totals[1] = hn::ReduceSum(df, sums.of[1]);
+  } else {
+    const hn::Repartition<double, Floats> dd;
+    const hn::FixedTag<float, 4> d4;
+    const auto add_two = [&](auto a, auto b) HWY_ATTR {
+      return hn::BitCast(dd, hn::Add(hn::InterleaveLower(df, a, b), hn::InterleaveUpper(df, a, b)));
+    };
+    for (std::size_t c = 0; c < kColumns; c += 4) {
+      const auto low = add_two(sums.of[c], sums.of[c + 1]);
+      const auto high = add_two(sums.of[c + 2], sums.of[c + 3]);
+      const auto four = hn::Add(hn::BitCast(df, hn::InterleaveLower(dd, low, high)),
+                                hn::BitCast(df, hn::InterleaveUpper(dd, low, high)));
+#if HWY_MAX_BYTES >= 64
+      const hn::Half<Floats> dhalf;
+      const auto half = hn::Add(hn::LowerHalf(dhalf, four), hn::UpperHalf(dhalf, four));
+      hn::StoreU(hn::Add(hn::LowerHalf(d4, half), hn::UpperHalf(d4, half)), d4, totals + c);
+#elif HWY_MAX_BYTES == 32
+      hn::StoreU(hn::Add(hn::LowerHalf(d4, four), hn::UpperHalf(d4, four)), d4, totals + c);
+#else
+      hn::StoreU(four, d4, totals + c);
+#endif
+    }
+  }
+}
+
+template <class Type, std::size_t kColumns>
+void dot_rows(const DotWork& work) {
+  constexpr std::size_t kInner = kDotInner;
+  const auto n_inner = static_cast<std::size_t>(work.n_inner);
+  const std::size_t n_whole = n_inner / kInner;
+  const std::size_t rest_bytes = n_inner % kInner * Type::kBytes / kInner;
+  for (std::size_t row = 0; row < static_cast<std::size_t>(work.n_rows); ++row) {
+    const auto* blocks = reinterpret_cast<const std::uint8_t*>(work.rows) + row * work.row_bytes;
+    const DotColumn* columns = work.columns;
+    RowSums<kColumns> sums;
+    for (auto& sum : sums.of) sum = hn::Zero(Floats());
+    for (std::size_t i = 0; i < n_whole; ++i, blocks += Type::kBytes, columns += kColumns) {
+      for (std::size_t line = 0; line < Type::kBytes; line += 64) {
+        hwy::Prefetch(blocks + kAheadBytes + line);
+      }
+      add_piece<Type, kColumns>(blocks, columns, sums);
+    }
+    if (rest_bytes > 0) {
+      std::uint8_t rest[Type::kBytes] = {};
+      std::memcpy(rest, blocks, rest_bytes);
+      add_piece<Type, kColumns>(rest, columns, sums);
+    }
+    alignas(64) float totals[kColumns];
+    store_totals(sums, totals);
+    float* result = work.result + row;
+    for (std::size_t c = 0; c < static_cast<std::size_t>(work.n_columns); ++c) {
+      float& to = result[c * work.result_stride];
+      to = totals[c] + (work.is_first ? 0 : to);
+    }
+  }
+}
+
+template <class Type>
+HWY_INLINE void dot_type(const DotWork& work) {
+  switch (work.n_group) {
+    case 1: return dot_rows<Type, 1>(work);
+    case 2: return dot_rows<Type, 2>(work);
+    case 4: return dot_rows<Type, 4>(work);
+    default:
+      if constexpr (kColumnsMax == 8) dot_rows<Type, 8>(work);
+  }
+}
+
+void DotQ8_0(const DotWork& work) { dot_type<Q8_0>(work); }
+void DotQ4_0(const DotWork& work) { dot_type<Q4_0>(work); }
+void DotQ4K(const DotWork& work) { dot_type<Q4K>(work); }
+void DotQ5K(const DotWork& work) { dot_type<Q5K>(work); }
+void DotQ6K(const DotWork& work) { dot_type<Q6K>(work); }
+void DotIq4Xs(const DotWork& work) { dot_type<Iq4Xs>(work); }
+
+std::int64_t ColumnsMax() { return std::int64_t{kColumnsMax}; }
+
+void PackDotColumn(const float* numbers, std::int64_t n, DotColumn* to) {
+  alignas(64) std::int8_t rounded[kDotInner] = {};
+  alignas(64) float scales[kBlocks] = {};
+  alignas(64) std::int32_t sums[kBlocks] = {};
+  round_column(
+      numbers, n, 0,
+      {.numbers = rounded, .scales = scales, .sums = sums, .n_padded = (n + 63) / 64 * 64});
+  const hn::FixedTag<std::int8_t, 16> d16;
+  const hn::FixedTag<std::int16_t, 8> d8;
+  const hn::FixedTag<std::int32_t, 4> d4;
+  for (std::size_t block = 0; block < kBlocks; ++block) {
+    for (std::size_t quarter = 0; quarter < 4; ++quarter) {
+      std::memcpy(to->numbers + 64 * quarter + 8 * block, rounded + 32 * block + 8 * quarter, 8);
+    }
+    for (std::size_t half = 0; half < 2; ++half) {
+      const std::size_t idx = 2 * block + half;
+      const auto sixteen = hn::Load(d16, rounded + 16 * idx);
+      const auto pairs = hn::Add(hn::PromoteEvenTo(d8, sixteen), hn::PromoteOddTo(d8, sixteen));
+      const std::int32_t sum =
+          hn::ReduceSum(d4, hn::WidenMulPairwiseAdd(d4, pairs, hn::Set(d8, 1)));
+      to->added_to_q6_k[idx] = 32 * scales[block] * static_cast<float>(sum);
+      to->added_to_signed[idx] = -64 * sums[block];
+      to->scales[idx] = scales[block];
+    }
+    to->sums[block] = scales[block] * static_cast<float>(sums[block]);
+  }
+}
+
+// NOLINTEND(misc-use-internal-linkage)
+}  // namespace slipstream::turbo::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace slipstream::turbo {
+
+HWY_EXPORT(ColumnsMax);
+HWY_EXPORT(PackDotColumn);
+HWY_EXPORT(DotQ8_0);
+HWY_EXPORT(DotQ4_0);
+HWY_EXPORT(DotQ4K);
+HWY_EXPORT(DotQ5K);
+HWY_EXPORT(DotQ6K);
+HWY_EXPORT(DotIq4Xs);
+
+std::int64_t dot_columns_max() { return HWY_DYNAMIC_DISPATCH(ColumnsMax)(); }
+
+void pack_dot_column(const float* numbers, std::int64_t n, DotColumn* to) {
+  HWY_DYNAMIC_DISPATCH(PackDotColumn)(numbers, n, to);
+}
+
+DotKernel dot_kernel(ggml_type type) {
+  // Before the first choice a pointer would lead to the code that chooses, at every call.
+  hwy::ChosenTarget& chosen = hwy::GetChosenTarget();
+  if (!chosen.IsInitialized()) chosen.Update(hwy::SupportedTargets());
+  switch (type) {
+    case GGML_TYPE_Q8_0: return HWY_DYNAMIC_POINTER(DotQ8_0);
+    case GGML_TYPE_Q4_0: return HWY_DYNAMIC_POINTER(DotQ4_0);
+    case GGML_TYPE_Q4_K: return HWY_DYNAMIC_POINTER(DotQ4K);
+    case GGML_TYPE_Q5_K: return HWY_DYNAMIC_POINTER(DotQ5K);
+    case GGML_TYPE_Q6_K: return HWY_DYNAMIC_POINTER(DotQ6K);
+    case GGML_TYPE_IQ4_XS: return HWY_DYNAMIC_POINTER(DotIq4Xs);
+    default: return nullptr;
+  }
+}
+
+}  // namespace slipstream::turbo
+#endif
