@@ -8,9 +8,9 @@
 namespace slipstream::turbo {
 namespace {
 
-// With fewer columns stock's kernels are faster.
-constexpr std::int64_t kColumnsMin = 32;
-// The same for the columns that an expert has on average.
+// With fewer columns dot products are faster.
+constexpr std::int64_t kManyColumns = 32;
+// With fewer columns for an expert, on average, stock's kernels are faster.
 constexpr std::int64_t kExpertColumnsMin = 8;
 
 // Whether rows of weights lie one behind the other, in the file's own layout. Stock's other layouts
@@ -59,10 +59,10 @@ std::int64_t n_uses(const ggml_tensor* product) { return ggml_nelements(product-
 
 ProductNodes::Kind ProductNodes::kind_of(const ggml_tensor* node) {
   if (node->op == GGML_OP_MUL_MAT) {
-    const bool is_ours = ggml_nrows(node->src[1]) >= kColumnsMin && node->src[0]->ne[2] == 1 &&
-                         can_multiply_weights(node->src[0]) && are_even_columns(node->src[1]) &&
-                         are_even_columns(node);
-    return is_ours ? Kind::kMany : Kind::kStock;
+    const bool is_ours = node->src[0]->ne[2] == 1 && can_multiply_weights(node->src[0]) &&
+                         are_even_columns(node->src[1]) && are_even_columns(node);
+    if (is_ours && ggml_nrows(node->src[1]) >= kManyColumns) return Kind::kMany;
+    return is_ours && can_dot(node->src[0]->type) ? Kind::kFew : Kind::kStock;
   }
   if (node->op == GGML_OP_MUL_MAT_ID) {
     const ggml_tensor* choices = node->src[2];
@@ -79,6 +79,7 @@ std::size_t ProductNodes::n_bytes(const ggml_tensor* product) {
   const ggml_tensor* weights = product->src[0];
   switch (kind_of(product)) {
     case Kind::kStock: return 0;
+    case Kind::kFew: return n_dot_bytes(weights->ne[0], ggml_nrows(product->src[1]));
     case Kind::kMany: return n_packed_bytes(weights->ne[0], ggml_nrows(product->src[1]));
     case Kind::kExperts:
       return ExpertColumns::n_bytes(weights->type, weights->ne[0], n_uses(product), weights->ne[2]);
@@ -89,6 +90,7 @@ std::size_t ProductNodes::n_bytes(const ggml_tensor* product) {
 void ProductNodes::plan(ggml_cgraph* graph, bool is_enabled) {
   is_enabled_ = is_enabled;
   n_products_ = 0;
+  few_.clear();
   many_.clear();
   experts_.clear();
   expert_columns_.clear();
@@ -114,22 +116,25 @@ const std::vector<ProductNodes::Step>& ProductNodes::add(const ggml_tensor* prod
                       .choices = product->src[2]};
   const bool is_packed = packed_ && packed_->kind == wanted.kind &&
                          packed_->columns == wanted.columns && packed_->choices == wanted.choices &&
-                         pack_alike(packed_->type, wanted.type);
+                         (wanted.kind == Kind::kFew || pack_alike(packed_->type, wanted.type));
   steps_.clear();
-  if (wanted.kind == Kind::kExperts) {
-    add_experts(product, is_packed);
-  } else {
-    add_many(product, is_packed);
+  switch (wanted.kind) {
+    case Kind::kStock: return steps_;  // not ours
+    case Kind::kFew: add_columns(few_, product, is_packed); break;
+    case Kind::kMany: add_columns(many_, product, is_packed); break;
+    case Kind::kExperts: add_experts(product, is_packed); break;
   }
   packed_ = wanted;
   pass(product);
   return steps_;
 }
 
-void ProductNodes::add_many(const ggml_tensor* product, bool is_packed) {
+template <class Task>
+void ProductNodes::add_columns(std::deque<Task>& tasks, const ggml_tensor* product,
+                               bool is_packed) {
   const ggml_tensor* weights = product->src[0];
   const ggml_tensor* columns = product->src[1];
-  many_.emplace_back(Product{.type = weights->type,
+  tasks.emplace_back(Product{.type = weights->type,
                              .weights = static_cast<const std::byte*>(weights->data),
                              .row_bytes = weights->nb[1],
                              .n_rows = weights->ne[1],
@@ -141,15 +146,14 @@ void ProductNodes::add_many(const ggml_tensor* product, bool is_packed) {
                              .result_stride = floats(product->nb[1])},
                      memory_.data());
   if (!is_packed) {
-    steps_.push_back({.run =
-                          [](int thread_idx, int n_threads, void* task) {
-                            static_cast<ProductTask*>(task)->pack_columns(thread_idx, n_threads);
-                          },
-                      .task = &many_.back()});
+    steps_.push_back(
+        {.run = [](int thread_idx, int n_threads,
+                   void* task) { static_cast<Task*>(task)->pack_columns(thread_idx, n_threads); },
+         .task = &tasks.back()});
   }
   steps_.push_back({.run = [](int /*thread_idx*/, int n_threads,
-                              void* task) { static_cast<ProductTask*>(task)->multiply(n_threads); },
-                    .task = &many_.back()});
+                              void* task) { static_cast<Task*>(task)->multiply(n_threads); },
+                    .task = &tasks.back()});
 }
 
 void ProductNodes::add_experts(const ggml_tensor* product, bool is_packed) {

@@ -1,9 +1,8 @@
 // ProductNodes: which products of a graph our own kernels compute, and their memory.
 //
-// A product is ours if it multiplies weights that lie as they are in the model's file with so many
-// columns that our kernels are faster than stock's (docs/products.md). Products that follow each
-// other and multiply the same columns, such as those for queries, keys and values, share what was
-// packed of them.
+// A product is ours if its weights lie as they are in the model's file and our kernels are faster
+// than stock's on such weights (docs/products.md). Products that follow each other and multiply the
+// same columns, such as those for queries, keys and values, share what was packed of them.
 //
 // Threads: owned by one backend; the steps run on ggml's threads. Errors: std::bad_alloc.
 #pragma once
@@ -17,6 +16,7 @@
 
 #include "device/attention/scratch.h"
 #include "device/products/expert_product.h"
+#include "device/products/few_columns.h"
 #include "device/products/product.h"
 
 namespace slipstream::turbo {
@@ -42,7 +42,7 @@ class ProductNodes {
   void pass(const ggml_tensor* node);
 
  private:
-  enum class Kind { kStock, kMany, kExperts };
+  enum class Kind { kStock, kFew, kMany, kExperts };
   // What is packed.
   struct Packed {
     Kind kind;
@@ -53,12 +53,14 @@ class ProductNodes {
 
   [[nodiscard]] static Kind kind_of(const ggml_tensor* node);
   [[nodiscard]] static std::size_t n_bytes(const ggml_tensor* product);
-  void add_many(const ggml_tensor* product, bool is_packed);
+  template <class Task>
+  void add_columns(std::deque<Task>& tasks, const ggml_tensor* product, bool is_packed);
   void add_experts(const ggml_tensor* product, bool is_packed);
 
   bool is_enabled_ = false;
   std::size_t n_products_ = 0;
   // Deques, because tasks must keep their addresses.
+  std::deque<DotTask> few_;
   std::deque<ProductTask> many_;
   std::deque<ExpertColumns> expert_columns_;
   std::deque<ExpertProductTask> experts_;

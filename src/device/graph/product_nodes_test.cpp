@@ -230,20 +230,24 @@ TEST_F(ProductNodesTest, FailWhereARouterChoseNoExpert) {
   EXPECT_TRUE(shadow_.is_out_of_memory());
 }
 
+TEST_P(ProductNodesOfType, GiveWhatStockGivesForFewColumns) {
+  for (const std::int64_t n_columns : {1, 3, 8}) {
+    context_ = new_context();
+    weights_context_ = new_context();
+    graph_ = ggml_new_graph(context_.get());
+    ggml_tensor* columns = new_columns(n_columns);
+    const ggml_tensor* result = add(ggml_mul_mat(context_.get(), new_weights(GetParam()), columns));
+    allocate();
+    fill(columns);
+    expect_as_stock(result, can_dot(GetParam()) ? 2 : 0);
+  }
+}
+
 // Products that stay stock's.
 TEST_F(ProductNodesTest, LeaveExpertsWithFewTokens) {
   ggml_tensor* columns = new_columns(1, 3);
   const ggml_tensor* result =
       add(ggml_mul_mat_id(context_.get(), new_experts(GGML_TYPE_Q8_0), columns, new_choices(3)));
-  allocate();
-  fill(columns);
-  expect_as_stock(result, 0);
-}
-
-TEST_F(ProductNodesTest, LeaveFewColumns) {
-  ggml_tensor* columns = new_columns(8);
-  const ggml_tensor* result =
-      add(ggml_mul_mat(context_.get(), new_weights(GGML_TYPE_Q8_0), columns));
   allocate();
   fill(columns);
   expect_as_stock(result, 0);
