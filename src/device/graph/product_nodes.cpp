@@ -10,8 +10,8 @@ namespace {
 
 // With fewer columns dot products are faster.
 constexpr std::int64_t kManyColumns = 32;
-// With fewer columns for an expert, on average, stock's kernels are faster.
-constexpr std::int64_t kExpertColumnsMin = 8;
+// The same for the columns that an expert has on average.
+constexpr std::int64_t kManyExpertColumns = 8;
 
 // Whether rows of weights lie one behind the other, in the file's own layout. Stock's other layouts
 // are in buffers that are not the host's.
@@ -55,6 +55,33 @@ std::size_t floats(std::size_t n_bytes) { return n_bytes / sizeof(float); }
 // MUL_MAT_ID: [row][rank][token], with the experts that tokens chose in src[2]: [rank][token].
 std::int64_t n_uses(const ggml_tensor* product) { return ggml_nelements(product->src[2]); }
 
+ExpertChoices choices_of(const ggml_tensor* product) {
+  const ggml_tensor* columns = product->src[1];
+  const ggml_tensor* choices = product->src[2];
+  return {.experts = static_cast<const std::byte*>(choices->data),
+          .token_bytes = choices->nb[1],
+          .n_ranks = choices->ne[0],
+          .n_tokens = choices->ne[1],
+          .n_experts = product->src[0]->ne[2],
+          .columns = static_cast<const float*>(columns->data),
+          .column_token_stride = floats(columns->nb[2]),
+          .column_rank_stride = columns->ne[1] == 1 ? 0 : floats(columns->nb[1]),
+          .n_inner = columns->ne[0]};
+}
+
+ExpertProduct experts_of(const ggml_tensor* product) {
+  const ggml_tensor* weights = product->src[0];
+  return {.type = weights->type,
+          .weights = static_cast<const std::byte*>(weights->data),
+          .row_bytes = weights->nb[1],
+          .expert_bytes = weights->nb[2],
+          .n_rows = weights->ne[1],
+          .n_inner = weights->ne[0],
+          .result = static_cast<float*>(product->data),
+          .result_token_stride = floats(product->nb[2]),
+          .result_rank_stride = floats(product->nb[1])};
+}
+
 }  // namespace
 
 ProductNodes::Kind ProductNodes::kind_of(const ggml_tensor* node) {
@@ -66,11 +93,13 @@ ProductNodes::Kind ProductNodes::kind_of(const ggml_tensor* node) {
   }
   if (node->op == GGML_OP_MUL_MAT_ID) {
     const ggml_tensor* choices = node->src[2];
-    const bool is_ours = n_uses(node) >= kExpertColumnsMin * node->src[0]->ne[2] &&
-                         can_multiply_weights(node->src[0]) && are_floats(node->src[1]) &&
+    const bool is_ours = can_multiply_weights(node->src[0]) && are_floats(node->src[1]) &&
                          node->src[1]->ne[3] == 1 && are_floats(node) &&
                          choices->type == GGML_TYPE_I32 && choices->nb[0] == sizeof(std::int32_t);
-    return is_ours ? Kind::kExperts : Kind::kStock;
+    if (is_ours && n_uses(node) >= kManyExpertColumns * node->src[0]->ne[2]) {
+      return Kind::kExpertsMany;
+    }
+    return is_ours && can_dot(node->src[0]->type) ? Kind::kExpertsFew : Kind::kStock;
   }
   return Kind::kStock;
 }
@@ -81,7 +110,8 @@ std::size_t ProductNodes::n_bytes(const ggml_tensor* product) {
     case Kind::kStock: return 0;
     case Kind::kFew: return n_dot_bytes(weights->ne[0], ggml_nrows(product->src[1]));
     case Kind::kMany: return n_packed_bytes(weights->ne[0], ggml_nrows(product->src[1]));
-    case Kind::kExperts:
+    case Kind::kExpertsFew: return ExpertDotColumns::n_bytes(weights->ne[0], n_uses(product));
+    case Kind::kExpertsMany:
       return ExpertColumns::n_bytes(weights->type, weights->ne[0], n_uses(product), weights->ne[2]);
   }
   return 0;
@@ -92,8 +122,10 @@ void ProductNodes::plan(ggml_cgraph* graph, bool is_enabled) {
   n_products_ = 0;
   few_.clear();
   many_.clear();
-  experts_.clear();
-  expert_columns_.clear();
+  few_of_experts_.clear();
+  few_columns_of_experts_.clear();
+  many_of_experts_.clear();
+  many_columns_of_experts_.clear();
   packed_.reset();
   std::size_t n_most = 0;
   for (int i = 0; is_enabled && i < ggml_graph_n_nodes(graph); ++i) {
@@ -109,6 +141,9 @@ bool ProductNodes::is_ours(const ggml_tensor* node) const {
   return is_enabled_ && kind_of(node) != Kind::kStock;
 }
 
+// Dot products pack columns for all types alike.
+bool ProductNodes::is_few(Kind kind) { return kind == Kind::kFew || kind == Kind::kExpertsFew; }
+
 const std::vector<ProductNodes::Step>& ProductNodes::add(const ggml_tensor* product) {
   const Packed wanted{.kind = kind_of(product),
                       .type = product->src[0]->type,
@@ -116,13 +151,14 @@ const std::vector<ProductNodes::Step>& ProductNodes::add(const ggml_tensor* prod
                       .choices = product->src[2]};
   const bool is_packed = packed_ && packed_->kind == wanted.kind &&
                          packed_->columns == wanted.columns && packed_->choices == wanted.choices &&
-                         (wanted.kind == Kind::kFew || pack_alike(packed_->type, wanted.type));
+                         (is_few(wanted.kind) || pack_alike(packed_->type, wanted.type));
   steps_.clear();
   switch (wanted.kind) {
     case Kind::kStock: return steps_;  // not ours
     case Kind::kFew: add_columns(few_, product, is_packed); break;
     case Kind::kMany: add_columns(many_, product, is_packed); break;
-    case Kind::kExperts: add_experts(product, is_packed); break;
+    case Kind::kExpertsFew: add_few_of_experts(product, is_packed); break;
+    case Kind::kExpertsMany: add_many_of_experts(product, is_packed); break;
   }
   packed_ = wanted;
   pass(product);
@@ -156,46 +192,40 @@ void ProductNodes::add_columns(std::deque<Task>& tasks, const ggml_tensor* produ
                     .task = &tasks.back()});
 }
 
-void ProductNodes::add_experts(const ggml_tensor* product, bool is_packed) {
-  const ggml_tensor* weights = product->src[0];
-  const ggml_tensor* columns = product->src[1];
-  const ggml_tensor* choices = product->src[2];
+void ProductNodes::add_few_of_experts(const ggml_tensor* product, bool is_packed) {
   if (!is_packed) {
-    expert_columns_.emplace_back(
-        ExpertChoices{.experts = static_cast<const std::byte*>(choices->data),
-                      .token_bytes = choices->nb[1],
-                      .n_ranks = choices->ne[0],
-                      .n_tokens = choices->ne[1],
-                      .n_experts = weights->ne[2],
-                      .columns = static_cast<const float*>(columns->data),
-                      .column_token_stride = floats(columns->nb[2]),
-                      .column_rank_stride = columns->ne[1] == 1 ? 0 : floats(columns->nb[1]),
-                      .n_inner = columns->ne[0]},
-        weights->type, memory_.data());
+    few_columns_of_experts_.emplace_back(choices_of(product), memory_.data());
     steps_.push_back({.run =
-                          [](int thread_idx, int /*n_threads*/, void* gathered) {
-                            if (thread_idx == 0) static_cast<ExpertColumns*>(gathered)->gather();
+                          [](int thread_idx, int n_threads, void* columns) {
+                            static_cast<ExpertDotColumns*>(columns)->pack(thread_idx, n_threads);
                           },
-                      .task = &expert_columns_.back()});
-    steps_.push_back({.run =
-                          [](int thread_idx, int n_threads, void* gathered) {
-                            static_cast<ExpertColumns*>(gathered)->pack(thread_idx, n_threads);
-                          },
-                      .task = &expert_columns_.back()});
+                      .task = &few_columns_of_experts_.back()});
   }
-  experts_.emplace_back(ExpertProduct{.type = weights->type,
-                                      .weights = static_cast<const std::byte*>(weights->data),
-                                      .row_bytes = weights->nb[1],
-                                      .expert_bytes = weights->nb[2],
-                                      .n_rows = weights->ne[1],
-                                      .n_inner = weights->ne[0],
-                                      .result = static_cast<float*>(product->data),
-                                      .result_token_stride = floats(product->nb[2]),
-                                      .result_rank_stride = floats(product->nb[1])},
-                        expert_columns_.back());
+  few_of_experts_.emplace_back(experts_of(product), few_columns_of_experts_.back());
+  steps_.push_back({.run = [](int /*thread_idx*/, int /*n_threads*/,
+                              void* task) { static_cast<ExpertDotTask*>(task)->multiply(); },
+                    .task = &few_of_experts_.back()});
+}
+
+void ProductNodes::add_many_of_experts(const ggml_tensor* product, bool is_packed) {
+  if (!is_packed) {
+    many_columns_of_experts_.emplace_back(choices_of(product), product->src[0]->type,
+                                          memory_.data());
+    steps_.push_back({.run =
+                          [](int thread_idx, int /*n_threads*/, void* columns) {
+                            if (thread_idx == 0) static_cast<ExpertColumns*>(columns)->gather();
+                          },
+                      .task = &many_columns_of_experts_.back()});
+    steps_.push_back({.run =
+                          [](int thread_idx, int n_threads, void* columns) {
+                            static_cast<ExpertColumns*>(columns)->pack(thread_idx, n_threads);
+                          },
+                      .task = &many_columns_of_experts_.back()});
+  }
+  many_of_experts_.emplace_back(experts_of(product), many_columns_of_experts_.back());
   steps_.push_back({.run = [](int /*thread_idx*/, int /*n_threads*/,
                               void* task) { static_cast<ExpertProductTask*>(task)->multiply(); },
-                    .task = &experts_.back()});
+                    .task = &many_of_experts_.back()});
 }
 
 void ProductNodes::pass(const ggml_tensor* node) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "device/attention/scratch.h"
+#include "device/products/expert_dots.h"
 #include "device/products/expert_product.h"
 #include "device/products/few_columns.h"
 #include "device/products/product.h"
@@ -42,7 +43,7 @@ class ProductNodes {
   void pass(const ggml_tensor* node);
 
  private:
-  enum class Kind { kStock, kFew, kMany, kExperts };
+  enum class Kind { kStock, kFew, kMany, kExpertsFew, kExpertsMany };
   // What is packed.
   struct Packed {
     Kind kind;
@@ -52,18 +53,22 @@ class ProductNodes {
   };
 
   [[nodiscard]] static Kind kind_of(const ggml_tensor* node);
+  [[nodiscard]] static bool is_few(Kind kind);
   [[nodiscard]] static std::size_t n_bytes(const ggml_tensor* product);
   template <class Task>
   void add_columns(std::deque<Task>& tasks, const ggml_tensor* product, bool is_packed);
-  void add_experts(const ggml_tensor* product, bool is_packed);
+  void add_few_of_experts(const ggml_tensor* product, bool is_packed);
+  void add_many_of_experts(const ggml_tensor* product, bool is_packed);
 
   bool is_enabled_ = false;
   std::size_t n_products_ = 0;
   // Deques, because tasks must keep their addresses.
   std::deque<DotTask> few_;
   std::deque<ProductTask> many_;
-  std::deque<ExpertColumns> expert_columns_;
-  std::deque<ExpertProductTask> experts_;
+  std::deque<ExpertDotColumns> few_columns_of_experts_;
+  std::deque<ExpertDotTask> few_of_experts_;
+  std::deque<ExpertColumns> many_columns_of_experts_;
+  std::deque<ExpertProductTask> many_of_experts_;
   Scratch<std::byte> memory_;
   std::optional<Packed> packed_;
   std::vector<Step> steps_;

@@ -243,16 +243,23 @@ TEST_P(ProductNodesOfType, GiveWhatStockGivesForFewColumns) {
   }
 }
 
-// Products that stay stock's.
-TEST_F(ProductNodesTest, LeaveExpertsWithFewTokens) {
-  ggml_tensor* columns = new_columns(1, 3);
-  const ggml_tensor* result =
-      add(ggml_mul_mat_id(context_.get(), new_experts(GGML_TYPE_Q8_0), columns, new_choices(3)));
-  allocate();
-  fill(columns);
-  expect_as_stock(result, 0);
+TEST_P(ProductNodesOfType, GiveWhatStockGivesForFewTokensOfExperts) {
+  for (const std::int64_t n_each : {std::int64_t{1}, kRanks}) {  // columns of a token
+    context_ = new_context();
+    weights_context_ = new_context();
+    graph_ = ggml_new_graph(context_.get());
+    ggml_tensor* columns = new_columns(n_each, 3);
+    ggml_tensor* choices = new_choices(3);
+    ggml_tensor* gate = ggml_mul_mat_id(context_.get(), new_experts(GetParam()), columns, choices);
+    ggml_tensor* up = ggml_mul_mat_id(context_.get(), new_experts(GetParam()), columns, choices);
+    const ggml_tensor* result = add(ggml_add(context_.get(), gate, up));
+    allocate();
+    fill(columns);
+    expect_as_stock(result, can_dot(GetParam()) ? 3 : 0);
+  }
 }
 
+// Products that stay stock's.
 TEST_F(ProductNodesTest, LeaveWeightsInF32) {
   ggml_tensor* columns = new_columns(kMany);
   const ggml_tensor* result =

@@ -36,68 +36,42 @@ std::size_t ExpertColumns::n_bytes(ggml_type type, std::int64_t n_inner, std::in
   return size(n_blocks) * form.block_bytes(type, n_inner);
 }
 
-std::int32_t ExpertColumns::expert_of(std::int64_t token, std::int64_t rank) const {
-  std::int32_t expert = 0;
-  std::memcpy(&expert,
-              choices_.experts + size(token) * choices_.token_bytes + size(rank) * sizeof(expert),
-              sizeof(expert));
-  return expert;
-}
-
 void ExpertColumns::gather() {
-  groups_.clear();
-  std::vector<std::int64_t> n_uses(size(choices_.n_experts));
-  for (std::int64_t token = 0; token < choices_.n_tokens; ++token) {
-    for (std::int64_t rank = 0; rank < choices_.n_ranks; ++rank) {
-      ++n_uses.at(static_cast<std::size_t>(expert_of(token, rank)));
-    }
-  }
+  groups_.gather(choices_);
+  first_blocks_.clear();
   std::size_t first = 0;
-  std::size_t first_block = 0;
-  std::vector<std::size_t> next(n_uses.size());  // place of an expert's next use
-  for (std::size_t expert = 0; expert < n_uses.size(); ++expert) {
-    next[expert] = first;
-    if (n_uses[expert] == 0) continue;
-    groups_.push_back({.expert = static_cast<std::int64_t>(expert),
-                       .first = first,
-                       .n = n_uses[expert],
-                       .first_block = first_block});
-    first += size(n_uses[expert]);
-    first_block += size(round_up(n_uses[expert], form_.block_columns()) / form_.block_columns());
-  }
-  uses_.resize(first);
-  for (std::int64_t token = 0; token < choices_.n_tokens; ++token) {
-    for (std::int64_t rank = 0; rank < choices_.n_ranks; ++rank) {
-      uses_[next[static_cast<std::size_t>(expert_of(token, rank))]++] = {.token = token,
-                                                                         .rank = rank};
-    }
+  for (const ExpertGroups::Group& group : groups_.groups()) {
+    first_blocks_.push_back(first);
+    const auto n = static_cast<std::int64_t>(group.n);
+    first += size(round_up(n, form_.block_columns()) / form_.block_columns());
   }
 }
 
-const std::byte* ExpertColumns::packed(const Group& group) const {
-  return packed_ + group.first_block * form_.block_bytes(type_, choices_.n_inner);
+const std::byte* ExpertColumns::packed(std::size_t group) const {
+  return packed_ + first_blocks_[group] * form_.block_bytes(type_, choices_.n_inner);
 }
 
 void ExpertColumns::pack(int thread_idx, int n_threads) const {
   const std::int64_t n_block = form_.block_columns();
-  for (const Group& group : groups_) {
-    for (std::int64_t i = 0; i * n_block < group.n; ++i) {
-      const std::size_t block = group.first_block + size(i);
+  for (std::size_t i = 0; i < groups_.groups().size(); ++i) {
+    const ExpertGroups::Group& group = groups_.groups()[i];
+    for (std::int64_t first = 0; first < static_cast<std::int64_t>(group.n); first += n_block) {
+      const std::size_t block = first_blocks_[i] + size(first / n_block);
       if (block % size(n_threads) != size(thread_idx)) continue;
-      pack_block(group, i * n_block, packed_ + block * form_.block_bytes(type_, choices_.n_inner));
+      pack_block(group, first, packed_ + block * form_.block_bytes(type_, choices_.n_inner));
     }
   }
 }
 
-void ExpertColumns::pack_block(const Group& group, std::int64_t first, std::byte* block) const {
-  const std::int64_t n = std::min(form_.block_columns(), group.n - first);
+void ExpertColumns::pack_block(const ExpertGroups::Group& group, std::int64_t first,
+                               std::byte* block) const {
+  const std::int64_t n =
+      std::min(form_.block_columns(), static_cast<std::int64_t>(group.n) - first);
   Scratch<float>& columns = expert_scratch().columns;
   columns.resize(size(n), size(choices_.n_inner));
   for (std::int64_t c = 0; c < n; ++c) {
-    const Use& use = uses_[group.first + size(first + c)];
-    std::memcpy(columns.row(size(c)),
-                choices_.columns + size(use.token) * choices_.column_token_stride +
-                    size(use.rank) * choices_.column_rank_stride,
+    const ExpertGroups::Use& use = groups_.uses()[group.first + size(first + c)];
+    std::memcpy(columns.row(size(c)), choices_.column(use.token, use.rank),
                 size(choices_.n_inner) * sizeof(float));
   }
   form_.pack_block({.type = type_,
@@ -114,33 +88,31 @@ void ExpertColumns::pack_block(const Group& group, std::int64_t first, std::byte
 }
 
 void ExpertProductTask::multiply() {
-  const std::vector<ExpertColumns::Group>& groups = columns_.groups();
   const std::int64_t n_panels = (product_.n_rows + kExpertPanelRows - 1) / kExpertPanelRows;
   for (;;) {
     const std::int64_t panel = next_panel_.fetch_add(1, std::memory_order_relaxed);
     const std::size_t group = size(panel / n_panels);
-    if (group >= groups.size()) return;
+    if (group >= columns_.groups().groups().size()) return;
     const std::int64_t first_row = panel % n_panels * kExpertPanelRows;
-    multiply_panel(groups[group], first_row,
-                   std::min(kExpertPanelRows, product_.n_rows - first_row));
+    multiply_panel(group, first_row, std::min(kExpertPanelRows, product_.n_rows - first_row));
   }
 }
 
-void ExpertProductTask::multiply_panel(const ExpertColumns::Group& group, std::int64_t first_row,
+void ExpertProductTask::multiply_panel(std::size_t group_idx, std::int64_t first_row,
                                        std::int64_t n_rows) const {
+  const ExpertGroups::Group& group = columns_.groups().groups()[group_idx];
   const PanelForm& form = columns_.form();
   ExpertScratch& scratch = expert_scratch();
-  scratch.result.resize(size(group.n), size(n_rows));
+  scratch.result.resize(group.n, size(n_rows));
   // The panel's rows alone, with a result that is not spread over tokens.
   const Product rows{.type = product_.type,
-                     .weights = product_.weights + size(group.expert) * product_.expert_bytes +
-                                size(first_row) * product_.row_bytes,
+                     .weights = product_.rows(group.expert, first_row),
                      .row_bytes = product_.row_bytes,
                      .n_rows = n_rows,
                      .n_inner = product_.n_inner,
                      .columns = nullptr,
                      .column_stride = 0,
-                     .n_columns = group.n,
+                     .n_columns = static_cast<std::int64_t>(group.n),
                      .result = scratch.result.data(),
                      .result_stride = size(n_rows)};
   const std::int64_t n_panel_inner = panel_inner(n_rows, product_.n_inner);
@@ -151,13 +123,11 @@ void ExpertProductTask::multiply_panel(const ExpertColumns::Group& group, std::i
                       .n_inner = std::min(n_panel_inner, product_.n_inner - k)};
     scratch.panel.resize(form.panel_bytes(rows, panel));
     form.pack_panel(rows, panel, scratch.panel.data());
-    form.multiply_panel(rows, panel, scratch.panel.data(), columns_.packed(group));
+    form.multiply_panel(rows, panel, scratch.panel.data(), columns_.packed(group_idx));
   }
-  for (std::int64_t c = 0; c < group.n; ++c) {
-    const ExpertColumns::Use& use = columns_.use(group.first + size(c));
-    std::memcpy(product_.result + size(use.token) * product_.result_token_stride +
-                    size(use.rank) * product_.result_rank_stride + first_row,
-                scratch.result.row(size(c)), size(n_rows) * sizeof(float));
+  for (std::size_t c = 0; c < group.n; ++c) {
+    std::memcpy(product_.result_of(columns_.groups().uses()[group.first + c]) + first_row,
+                scratch.result.row(c), size(n_rows) * sizeof(float));
   }
 }
 
