@@ -10,6 +10,7 @@
 #include "cli/kv_profile.h"
 #include "cli/plugin_path.h"
 #include "engine/forecast/kv_choice.h"
+#include "engine/forecast/product_trial.h"
 #include "engine/model/model.h"
 
 namespace slipstream {
@@ -100,9 +101,8 @@ constexpr double kCacheShare = 0.9;
 // A plan in which experts stay in the file; nullopt if everything fits into memory.
 Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
                                              const InformedWish& kv, ContextShape shape,
-                                             std::uint64_t available_bytes,
-                                             const WeightWish& wish) {
-  const bool are_plain = wish.prompts == "on";
+                                             std::uint64_t available_bytes, const WeightWish& wish,
+                                             bool are_plain) {
   const Result<ModelProfile> streamed =
       read_profile(model, {.streams_experts = true, .are_plain = are_plain});
   if (!streamed) return std::unexpected(streamed.error());
@@ -140,12 +140,28 @@ Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
                 .total_bytes = needed_bytes(choice->forecast) + cache_bytes};
 }
 
+// Whether the plugin's own kernels multiply. If it cannot be tried, stock's do.
+bool has_own_products(const std::filesystem::path& model, const WeightWish& wish,
+                      const Result<std::filesystem::path>& plugin) {
+  if (wish.prompts != "auto") return wish.prompts == "on";
+  if (!plugin) return false;
+  load_backends();
+  const auto trial = try_products(model, *plugin, threads_to_use(wish.n_threads));
+  if (!trial) log::warn("prompts.trial", {{"error", trial.error().message}});
+  if (!trial || !*trial) return false;
+  log::info("prompts.trial", {{"model", model.filename().string()},
+                              {"prompts", format_text("{:.2f}", (*trial)->prompt)},
+                              {"decode", format_text("{:.2f}", (*trial)->decode)},
+                              {"kernels", (*trial)->pays() ? "own" : "stock"}});
+  return (*trial)->pays();
+}
+
 }  // namespace
 
 Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, ContextShape shape,
                        std::uint64_t available_bytes, const WeightWish& weights) {
   const Result<std::filesystem::path> plugin = find_turbo_plugin();
-  const bool has_products = weights.prompts == "on";
+  const bool has_products = has_own_products(model, weights, plugin);
   const bool wants_plugin =
       wish.scheme.starts_with("turbo") || weights.streams_experts || has_products;
   if (wants_plugin && !plugin) return std::unexpected(plugin.error());
@@ -156,7 +172,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, C
   load_backends();
   if (weights.streams_experts) {
     Result<std::optional<KvPlan>> streaming =
-        plan_streaming(model, kv, shape, available_bytes, weights);
+        plan_streaming(model, kv, shape, available_bytes, weights, has_products);
     if (!streaming) return std::unexpected(streaming.error());
     if (*streaming) {
       (*streaming)->plugin = *plugin;

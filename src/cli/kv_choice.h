@@ -25,7 +25,9 @@ struct KvWish {
 struct WeightWish {
   bool streams_experts = false;          // if the experts do not fit into memory
   std::uint64_t expert_cache_bytes = 0;  // for experts in use; 0: the remaining memory
-  std::string prompts = "off";           // "on": the plugin's own kernels read prompts
+  // Who reads prompts: "on" for the plugin's own kernels, "auto" for the faster on this machine.
+  std::string prompts = "auto";
+  int n_threads = 0;  // with which that is tried; 0: one per core
 };
 
 struct KvPlan {

@@ -44,8 +44,8 @@ void add_weight_options(CLI::App& command, WeightWish& weights) {
       ->needs(streams);
   command
       .add_option("--prompts", weights.prompts,
-                  "on: our own kernels read prompts, from weights as they are in the file")
-      ->check(CLI::IsMember({"on", "off"}))
+                  "on: our own kernels read prompts, off: stock's, auto: what is faster here")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
       ->capture_default_str();
 }
 

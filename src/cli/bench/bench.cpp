@@ -56,7 +56,7 @@ Result<std::string> resolve_auto(const Options& options, const Matrix& matrix) {
   Result<KvPlan> plan = plan_kv(
       options.model, {},
       {.n_ctx = static_cast<std::int64_t>(n_each) * n_sequences, .n_sequences_max = n_sequences},
-      *available, {});
+      *available, {.prompts = "off"});
   if (!plan) return std::unexpected(plan.error());
   return std::move(plan->scheme);
 }

@@ -130,10 +130,12 @@ Result<int> try_run(const Options& options) {
   if (!available) return std::unexpected(available.error());
   const Result<std::filesystem::path> path = find_model(options.model);
   if (!path) return std::unexpected(path.error());
+  WeightWish weights = options.weights;
+  weights.n_threads = options.n_threads;
   const Result<KvPlan> kv = plan_kv(
       *path, options.kv,
       {.n_ctx = options.n_context, .n_sequences_max = kRunner.n_sequence_ids(), .n_threads = 1},
-      *available, options.weights);
+      *available, weights);
   if (!kv) return std::unexpected(kv.error());
   Result<Model> model = load(options, *path, *kv);
   if (!model) return std::unexpected(model.error());

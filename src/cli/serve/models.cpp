@@ -144,11 +144,13 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
 
 Result<KvPlan> plan_model(const Options& options, const std::string& path,
                           std::uint64_t bytes_max) {
+  WeightWish weights = options.weights;
+  weights.n_threads = options.n_threads;
   return plan_kv(path, options.kv,
                  {.n_ctx = options.n_context,
                   .n_sequences_max = runner_options(options).n_sequence_ids(),
                   .n_threads = 1},
-                 bytes_max, options.weights);
+                 bytes_max, weights);
 }
 
 PooledModel pooled_model(const Options& options, const NamedModel& model, const KvPlan& plan) {

@@ -10,42 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/forecast/buffer_types.h"
+
 namespace slipstream {
 namespace {
 
 constexpr std::int64_t kAskedTokens = 512;  // as many as libllama asks with
 
-// Buffer types of the CPU backend besides its plain one.
-std::vector<ggml_backend_buffer_type_t> extra_buffer_types(ggml_backend_dev_t cpu) {
-  std::vector<ggml_backend_buffer_type_t> types;
-  const auto get =
-      reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(ggml_backend_reg_get_proc_address(
-          ggml_backend_dev_backend_reg(cpu), "ggml_backend_dev_get_extra_bufts"));
-  if (get == nullptr) return types;
-  for (const ggml_backend_buffer_type_t* type = get(cpu); type != nullptr && *type != nullptr;
-       ++type) {
-    types.push_back(*type);
-  }
-  return types;
-}
-
-enum class Use { kLookup, kProduct, kExpertProduct };
-
-// What libllama computes with a tensor, as far as it decides about a copy.
-Use use_of(const GgufTensor& tensor) {
-  const std::string_view name = tensor.name;
-  const bool is_matrix = tensor.ne[1] > 1 && tensor.ne[3] == 1 && name.ends_with(".weight");
-  const bool is_looked_up = name.starts_with("token_embd") || name.starts_with("position_embd") ||
-                            name.starts_with("token_types") ||
-                            name.starts_with("per_layer_token_embd");
-  if (!is_matrix || is_looked_up || name.contains("norm") || name.contains("conv")) {
-    return Use::kLookup;
-  }
-  return name.ends_with("_exps.weight") ? Use::kExpertProduct : Use::kProduct;
-}
-
 // Bytes of the copy in a buffer of this type; nullopt if the backend makes none.
-std::optional<std::uint64_t> copy_bytes(const GgufTensor& tensor, Use use,
+std::optional<std::uint64_t> copy_bytes(const GgufTensor& tensor, WeightRole use,
                                         std::int64_t n_experts_used, ggml_backend_dev_t cpu,
                                         ggml_backend_buffer_type_t type) {
   const ggml_context_ptr context(
@@ -55,7 +28,7 @@ std::optional<std::uint64_t> copy_bytes(const GgufTensor& tensor, Use use,
   const auto& ne = tensor.ne;
   ggml_tensor* weight = ggml_new_tensor(ctx, tensor.type, GGML_MAX_DIMS, ne.data());
   const ggml_tensor* product = nullptr;
-  if (use == Use::kExpertProduct) {
+  if (use == WeightRole::kExpertProduct) {
     ggml_tensor* rows = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, ne[0], n_experts_used, kAskedTokens);
     ggml_tensor* experts = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, n_experts_used, kAskedTokens);
     product = ggml_mul_mat_id(ctx, weight, rows, experts);
@@ -85,15 +58,28 @@ struct Extent {
 
 }  // namespace
 
+WeightRole role_of(const GgufTensor& tensor) {
+  const std::string_view name = tensor.name;
+  const bool is_matrix = tensor.ne[1] > 1 && tensor.ne[3] == 1 && name.ends_with(".weight");
+  const bool is_looked_up = name.starts_with("token_embd") || name.starts_with("position_embd") ||
+                            name.starts_with("token_types") ||
+                            name.starts_with("per_layer_token_embd");
+  if (!is_matrix || is_looked_up || name.contains("norm") || name.contains("conv")) {
+    return WeightRole::kLookup;
+  }
+  return name.ends_with("_exps.weight") ? WeightRole::kExpertProduct : WeightRole::kProduct;
+}
+
 Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_used,
                                  const WeightUse& how) {
   ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
   if (cpu == nullptr) return fail(Code::kUnsupported, "ggml has no CPU backend loaded");
   const auto types =
       how.are_plain ? std::vector<ggml_backend_buffer_type_t>() : extra_buffer_types(cpu);
-  const auto find_copy = [&](const GgufTensor& tensor, Use use) -> std::optional<std::uint64_t> {
-    if (use == Use::kLookup) return std::nullopt;
-    if (use == Use::kExpertProduct && n_experts_used < 1) return std::nullopt;
+  const auto find_copy = [&](const GgufTensor& tensor,
+                             WeightRole use) -> std::optional<std::uint64_t> {
+    if (use == WeightRole::kLookup) return std::nullopt;
+    if (use == WeightRole::kExpertProduct && n_experts_used < 1) return std::nullopt;
     for (ggml_backend_buffer_type_t type : types) {
       const auto bytes = copy_bytes(tensor, use, n_experts_used, cpu, type);
       if (bytes) return bytes;
@@ -104,8 +90,8 @@ Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_
   WeightBytes bytes;
   std::vector<Extent> extents(model.files().size());
   for (const GgufTensor& tensor : model.tensors()) {
-    const Use use = use_of(tensor);
-    if (use == Use::kExpertProduct) {
+    const WeightRole use = role_of(tensor);
+    if (use == WeightRole::kExpertProduct) {
       bytes.experts += tensor.n_bytes;
       if (how.streams_experts) continue;
     }
@@ -119,7 +105,7 @@ Result<WeightBytes> weight_bytes(const GgufModel& model, std::int64_t n_experts_
   // then comes in addition.
   const GgufTensor* embeddings = model.find_tensor("token_embd.weight");
   if (embeddings != nullptr && model.find_tensor("output.weight") == nullptr) {
-    bytes.copied += find_copy(*embeddings, Use::kProduct).value_or(0);
+    bytes.copied += find_copy(*embeddings, WeightRole::kProduct).value_or(0);
   }
   for (const Extent& extent : extents) {
     if (extent.used == 0) continue;

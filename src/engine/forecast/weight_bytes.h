@@ -16,6 +16,10 @@
 
 namespace slipstream {
 
+// What libllama computes with a tensor.
+enum class WeightRole { kLookup, kProduct, kExpertProduct };
+[[nodiscard]] WeightRole role_of(const GgufTensor& tensor);
+
 struct WeightUse {
   bool streams_experts = false;  // they stay in the file; only what a cache holds is in memory
   bool are_plain = false;        // nothing is copied (ModelOptions::has_products)
