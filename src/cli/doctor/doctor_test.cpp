@@ -78,6 +78,17 @@ TEST(Doctor, AModelThatFitsOnlyWithItsExpertsInTheFileIsAdvisedSo) {
   EXPECT_THAT(judge_model(model)[0].advice, HasSubstr("smaller"));
 }
 
+TEST(Doctor, SaysWhoReadsPromptsAndWhy) {
+  ModelNeeds model{.architecture = "qwen3", .n_bytes = 1, .n_available_bytes = 2};
+  EXPECT_EQ(judge_model(model).size(), 1U);  // too small to be tried
+  model.products = {.prompt = 3.14, .decode = 1.02};
+  EXPECT_THAT(judge_model(model).at(1).value,
+              HasSubstr("our own kernels: ours read prompts 3.1 times as fast as stock's, and "
+                        "decode 1.02 times as fast"));
+  model.products = {.prompt = 3.14, .decode = 0.8};
+  EXPECT_THAT(judge_model(model).at(1).value, HasSubstr("stock's kernels: ours read prompts 3.1"));
+}
+
 EngineInfo tested_engine(std::vector<std::string> devices) {
   return {.ggml_version = kTestedGgmlVersion,
           .llama_version = kTestedLlamaVersion,

@@ -8,7 +8,9 @@
 #include "base/slab_reader.h"
 #include "cli/doctor/probes.h"
 #include "cli/hub/find_model.h"
+#include "cli/plugin_path.h"
 #include "engine/forecast/kv_choice.h"
+#include "engine/forecast/product_trial.h"
 #include "engine/model/model.h"
 
 namespace slipstream::doctor {
@@ -80,7 +82,22 @@ Result<ModelNeeds> find_needs(const std::string& model) {
     if (!disk) return std::unexpected(disk.error());
     needs.disk_bytes_per_second = *disk;
   }
+  // Without the plugin there is nothing to try.
+  if (const Result<std::filesystem::path> plugin = find_turbo_plugin()) {
+    const auto products = try_products(path, *plugin, threads_to_use(0));
+    if (!products) return std::unexpected(products.error());
+    needs.products = *products;
+  }
   return needs;
+}
+
+Finding judge_products(const ProductTrial& trial) {
+  return {.status = Status::kGood,
+          .topic = "prompts",
+          .value = format_text("{} kernels: ours read prompts {:.1f} times as fast as stock's, and "
+                               "decode {:.2f} times as fast",
+                               trial.pays() ? "our own" : "stock's", trial.prompt, trial.decode),
+          .advice = ""};
 }
 
 std::vector<Finding> judge_streaming(const ModelNeeds& model) {
@@ -133,6 +150,7 @@ std::vector<Finding> judge_model(const ModelNeeds& model) {
                             model.architecture, format_bytes(model.n_bytes),
                             format_bytes(model.n_available_bytes)),
        .advice = std::move(advice)}};
+  if (model.products) findings.push_back(judge_products(*model.products));
   if (model.n_expert_bytes > 0) findings.append_range(judge_streaming(model));
   return findings;
 }

@@ -4,12 +4,14 @@
 // Threads: call from one thread. Errors: none, see doctor.h.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/memory_info.h"
 #include "cli/doctor/finding.h"
+#include "engine/forecast/product_trial.h"
 
 namespace slipstream::doctor {
 
@@ -54,7 +56,8 @@ struct ModelNeeds {
   std::int64_t n_experts = 0;  // per layer
   std::int64_t n_experts_used = 0;
   std::uint64_t n_available_bytes = 0;
-  double disk_bytes_per_second = 0;  // 0: not measured
+  double disk_bytes_per_second = 0;           // 0: not measured
+  std::optional<ProductTrial> products = {};  // nullopt: not tried
 };
 std::vector<Finding> judge_model(const ModelNeeds& model);
 
