@@ -57,9 +57,10 @@ ggml_status compute(TurboBackend& context, ggml_cgraph* graph) {
     log_line(GGML_LOG_LEVEL_ERROR, shadow.error().message);
     return GGML_STATUS_ALLOC_FAILED;
   }
-  const ggml_status status = ExpertGraph::concerns(*shadow)
-                                 ? context.experts.compute(context.cpu.get(), *shadow)
-                                 : ggml_backend_graph_compute(context.cpu.get(), *shadow);
+  const ggml_status status =
+      ExpertGraph::concerns(*shadow)
+          ? context.experts.compute(context.cpu.get(), *shadow, context.device.has_products())
+          : ggml_backend_graph_compute(context.cpu.get(), *shadow);
   return context.shadow.is_out_of_memory() ? GGML_STATUS_ALLOC_FAILED : status;
 }
 

@@ -39,6 +39,13 @@ constexpr std::array kModels = {
     ModelCase{"gpt_oss_q4_K", "gpt-oss", "--experts 16 --type q4_K"},
 };
 
+struct Way {
+  std::string experts = {};  // empty: resident, on the CPU device
+  std::string kv = "f16";
+  llama_load_mode load_mode = LLAMA_LOAD_MODE_MMAP;
+  std::string prompts = "off";  // "on": our own products
+};
+
 // The plugin's functions, by name.
 class Plugin {
  public:
@@ -53,10 +60,11 @@ class Plugin {
     reg_ = ggml_backend_load(TURBO_PLUGIN);
   }
   // For as long as the process lives: models come and go.
-  [[nodiscard]] ggml_backend_dev_t open(const char* scheme, const char* experts) {
+  [[nodiscard]] ggml_backend_dev_t open(const Way& way) {
     auto* open = reinterpret_cast<turbo::OpenDevice::Function*>(
         ggml_backend_reg_get_proc_address(reg_, turbo::OpenDevice::kName));
-    devices_.push_back(static_cast<ggml_backend_dev_t>(open(scheme, experts, "off")));
+    devices_.push_back(static_cast<ggml_backend_dev_t>(
+        open(way.kv.c_str(), way.experts.c_str(), way.prompts.c_str())));
     EXPECT_NE(devices_.back(), nullptr);
     return devices_.back();
   }
@@ -71,16 +79,9 @@ Plugin& plugin() {
   return plugin;
 }
 
-struct Way {
-  std::string experts;  // empty: resident, on the CPU device
-  std::string kv = "f16";
-  llama_load_mode load_mode = LLAMA_LOAD_MODE_MMAP;
-};
-
 llama_model_ptr load(const fs::path& path, const Way& way) {
-  std::array<ggml_backend_dev_t, 2> devices = {plugin().open(way.kv.c_str(), way.experts.c_str()),
-                                               nullptr};
-  if (way.experts.empty() && way.kv == "f16") devices[0] = nullptr;
+  std::array<ggml_backend_dev_t, 2> devices = {plugin().open(way), nullptr};
+  if (way.experts.empty() && way.kv == "f16" && way.prompts == "off") devices[0] = nullptr;
   llama_model_params params = llama_model_default_params();
   params.devices = devices.data();
   params.n_gpu_layers = devices[0] == nullptr ? 0 : 999;
@@ -164,6 +165,19 @@ TEST_P(ExpertStream, HasTheResidentModelsLogitsForEveryCacheSize) {
     // From less than an expert per layer to all of them.
     for (const char* cache : {"1K", "1M", "2M", "3M", "5M", "8M", "16M", "64M", "1G"}) {
       EXPECT_TRUE(same_bits(resident, logits(load(path_, {.experts = cache}).get(), n_sequences)))
+          << cache << ", " << n_sequences << " sequences";
+    }
+  }
+}
+
+// Our own products are not stock's to the last bit, but they too are the same wherever experts are.
+TEST_P(ExpertStream, HasThemWithOurOwnProducts) {
+  for (const int n_sequences : {1, 8}) {
+    const std::vector<float> resident = logits(load(path_, {.prompts = "on"}).get(), n_sequences);
+    EXPECT_FALSE(same_bits(resident, logits(load(path_, {}).get(), n_sequences)));
+    for (const char* cache : {"1K", "1M", "3M", "8M", "64M", "1G"}) {
+      EXPECT_TRUE(same_bits(
+          resident, logits(load(path_, {.experts = cache, .prompts = "on"}).get(), n_sequences)))
           << cache << ", " << n_sequences << " sequences";
     }
   }

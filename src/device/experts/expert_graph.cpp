@@ -78,8 +78,11 @@ bool ExpertGraph::concerns(ggml_cgraph* graph) {
   return false;
 }
 
-ggml_status ExpertGraph::compute(ggml_backend_t cpu, ggml_cgraph* graph) {
+ggml_status ExpertGraph::compute(ggml_backend_t cpu, ggml_cgraph* graph, bool has_products) {
   cpu_ = cpu;
+  has_products_ = has_products;
+  custom_nodes_.clear();
+  product_nodes_.clear();
   part_.clear();
   routers_.clear();
   chosen_for_ = nullptr;
@@ -93,15 +96,19 @@ ggml_status ExpertGraph::compute(ggml_backend_t cpu, ggml_cgraph* graph) {
       ++n_ours;
       store = &store_of(node->src[0]);
       n_tokens = node->ne[2];
+      // Slots are fewer than experts, or as many.
+      for (const ProductKind kind : {ProductKind::kExpertsFew, ProductKind::kExpertsMany}) {
+        if (has_products_) product_nodes_.make_room(node, kind);
+      }
     } else if (node->op == GGML_OP_MUL_MAT) {
       if (const int layer = layer_of_router(node->src[0]); layer >= 0) {
         routers_[layer] = node->src[0];
       }
     }
   }
-  // Each multiplication with experts needs three tensors: its copy, the slots and their numbers.
-  // Two are spare.
-  context_ = make_context(5 * n_ours, 0);
+  // Each multiplication with experts needs three tensors: its copy, the slots and their numbers; and
+  // one for each step of a product. Two are spare.
+  context_ = make_context((5 + ProductNodes::kStepsMax) * n_ours, 0);
   if (!context_) return GGML_STATUS_ALLOC_FAILED;
 
   const std::unique_lock held = store->lock();
@@ -129,7 +136,8 @@ ggml_status ExpertGraph::compute(ggml_backend_t cpu, ggml_cgraph* graph) {
       return status;
     }
   }
-  const ggml_status status = compute_part();
+  ggml_status status = compute_part();
+  if (custom_nodes_.is_out_of_memory()) status = GGML_STATUS_ALLOC_FAILED;
   store->publish_counters();
   if (n_tokens <= kLookaheadTokensMax) {
     trial_.observe(
@@ -176,6 +184,8 @@ Result<void> ExpertGraph::choose(const ggml_tensor* multiplication, ExpertLayer&
   slot_ids_.resize(choices_.size());
   std::ranges::transform(choices_, slot_ids_.begin(),
                          [&](std::int32_t expert) { return layer.slots().slot_of(expert); });
+  slot_ids_tensor_ = ggml_new_tensor_2d(context_.get(), GGML_TYPE_I32, ids->ne[0], ids->ne[1]);
+  slot_ids_tensor_->data = slot_ids_.data();
   return {};
 }
 
@@ -183,7 +193,7 @@ ggml_status ExpertGraph::multiply(ggml_tensor* multiplication, ExpertLayer& laye
                                   ExpertMatrix& matrix, ExpertStore& store) {
   const std::vector<Turn>& turns = layer.current_plan();
   if (turns.size() == 1) {
-    add_in_slots(multiplication, matrix, layer.n_slots());
+    add_in_slots(multiplication, matrix, layer);
     return GGML_STATUS_SUCCESS;
   }
   // The input of the multiplication has to be computed before the turns begin.
@@ -196,7 +206,7 @@ ggml_status ExpertGraph::multiply(ggml_tensor* multiplication, ExpertLayer& laye
     if (has_next) ticket = layer.start_reads(turns[i + 1], matrix, store.reader());
     ggml_status status = read ? GGML_STATUS_SUCCESS : report(read.error());
     if (status == GGML_STATUS_SUCCESS && !turns[i].empty()) {
-      status = multiply_turn(multiplication, matrix, layer.n_slots(), turns[i]);
+      status = multiply_turn(multiplication, matrix, layer, turns[i]);
     }
     if (status == GGML_STATUS_SUCCESS) continue;
     if (has_next) {
@@ -210,19 +220,36 @@ ggml_status ExpertGraph::multiply(ggml_tensor* multiplication, ExpertLayer& laye
   return GGML_STATUS_SUCCESS;
 }
 
-void ExpertGraph::add_in_slots(ggml_tensor* multiplication, ExpertMatrix& matrix, int n_slots) {
-  const ggml_tensor* ids = multiplication->src[2];
-  ggml_tensor* slot_ids = ggml_new_tensor_2d(context_.get(), GGML_TYPE_I32, ids->ne[0], ids->ne[1]);
-  slot_ids->data = slot_ids_.data();
+void ExpertGraph::add_in_slots(ggml_tensor* multiplication, ExpertMatrix& matrix,
+                               const ExpertLayer& layer) {
   ggml_tensor* copy = ggml_new_tensor_1d(context_.get(), GGML_TYPE_F32, 1);
   *copy = *multiplication;
-  copy->src[0] = new_slots_tensor(context_.get(), multiplication->src[0], matrix, n_slots);
-  copy->src[2] = slot_ids;
-  part_.push_back(copy);
+  copy->src[0] = new_slots_tensor(context_.get(), multiplication->src[0], matrix, layer.n_slots());
+  copy->src[2] = slot_ids_tensor_;
+  add_product(copy, kind_of(multiplication, layer), context_.get(), part_);
+}
+
+// What the whole batch is, so that the size of the cache changes nothing.
+ProductKind ExpertGraph::kind_of(const ggml_tensor* multiplication,
+                                 const ExpertLayer& layer) const {
+  if (!has_products_) return ProductKind::kStock;
+  return expert_product_kind(multiplication, static_cast<std::int64_t>(choices_.size()),
+                             layer.n_experts());
+}
+
+void ExpertGraph::add_product(ggml_tensor* product, ProductKind kind, ggml_context* context,
+                              std::vector<ggml_tensor*>& nodes) {
+  if (kind == ProductKind::kStock) {
+    nodes.push_back(product);
+    return;
+  }
+  for (const auto& [run, task] : product_nodes_.add(product, kind)) {
+    nodes.push_back(custom_nodes_.make(context, product, run, task));
+  }
 }
 
 ggml_status ExpertGraph::multiply_turn(const ggml_tensor* multiplication, ExpertMatrix& matrix,
-                                       int n_slots, const Turn& turn) {
+                                       const ExpertLayer& layer, const Turn& turn) {
   const ggml_tensor* rows = multiplication->src[1];
   const std::int64_t n_ranks = multiplication->src[2]->ne[0];
   // Finds the batch's choices that belong to this turn, and their slots.
@@ -248,21 +275,23 @@ ggml_status ExpertGraph::multiply_turn(const ggml_tensor* multiplication, Expert
                 row_bytes);
   }
   const auto n_mine = static_cast<std::int64_t>(mine.size());
-  const ggml_context_ptr context = make_context(4, 0);
+  const ggml_context_ptr context = make_context(4 + ProductNodes::kStepsMax, 0);
   if (!context) return GGML_STATUS_ALLOC_FAILED;
   ggml_tensor* input = ggml_new_tensor_3d(context.get(), rows->type, rows->ne[0], 1, n_mine);
   input->data = gathered_.data();
   ggml_tensor* ids = ggml_new_tensor_2d(context.get(), GGML_TYPE_I32, 1, n_mine);
   ids->data = slot_ids_.data();
-  ggml_tensor* experts = new_slots_tensor(context.get(), multiplication->src[0], matrix, n_slots);
+  ggml_tensor* experts =
+      new_slots_tensor(context.get(), multiplication->src[0], matrix, layer.n_slots());
   ggml_tensor* product = ggml_mul_mat_id(context.get(), experts, input, ids);
   products_.resize(static_cast<std::size_t>(ggml_nelements(product)));
   product->data = products_.data();
   product->flags |= GGML_TENSOR_FLAG_COMPUTE;
-  if (const ggml_status status = compute_nodes(cpu_, std::span(&product, 1));
-      status != GGML_STATUS_SUCCESS) {
-    return status;
-  }
+  std::vector<ggml_tensor*> nodes;
+  add_product(product, kind_of(multiplication, layer), context.get(), nodes);
+  const ggml_status status = compute_nodes(cpu_, nodes);
+  product_nodes_.pass(input);  // its memory is used again in the next turn
+  if (status != GGML_STATUS_SUCCESS) return status;
   const auto n_outputs = static_cast<std::size_t>(multiplication->ne[0]);
   for (std::size_t i = 0; i < mine.size(); ++i) {
     const std::size_t token = mine[i] / static_cast<std::size_t>(n_ranks);

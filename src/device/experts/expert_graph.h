@@ -5,7 +5,8 @@
 // multiplies with the slots that hold them, with slot numbers in place of expert numbers. If they
 // do not all fit, a multiplication is done in turns: the rows of a turn's experts are gathered,
 // multiplied and put in their places. Each row is computed on its own, so the result is the same to
-// the last bit whatever the size of the cache.
+// the last bit whatever the size of the cache. With has_products our own kernels multiply, as they
+// do with resident experts.
 //
 // Threads: owned by one backend.
 // Errors:  kIo and those of ExpertStore::prepare, as a status and a line in the log.
@@ -21,6 +22,8 @@
 #include "base/result.h"
 #include "device/experts/expert_buffer.h"
 #include "device/experts/lookahead_trial.h"
+#include "device/graph/custom_nodes.h"
+#include "device/graph/product_nodes.h"
 
 namespace slipstream::turbo {
 
@@ -34,7 +37,7 @@ class ExpertGraph {
   [[nodiscard]] static bool concerns(ggml_cgraph* graph);
 
   // cpu: the backend that computes the nodes.
-  [[nodiscard]] ggml_status compute(ggml_backend_t cpu, ggml_cgraph* graph);
+  [[nodiscard]] ggml_status compute(ggml_backend_t cpu, ggml_cgraph* graph, bool has_products);
 
  private:
   [[nodiscard]] ggml_status compute_part();
@@ -42,9 +45,13 @@ class ExpertGraph {
                                     ExpertStore& store);
   [[nodiscard]] ggml_status multiply(ggml_tensor* multiplication, ExpertLayer& layer,
                                      ExpertMatrix& matrix, ExpertStore& store);
-  void add_in_slots(ggml_tensor* multiplication, ExpertMatrix& matrix, int n_slots);
+  void add_in_slots(ggml_tensor* multiplication, ExpertMatrix& matrix, const ExpertLayer& layer);
+  [[nodiscard]] ProductKind kind_of(const ggml_tensor* multiplication,
+                                    const ExpertLayer& layer) const;
+  void add_product(ggml_tensor* product, ProductKind kind, ggml_context* context,
+                   std::vector<ggml_tensor*>& nodes);
   [[nodiscard]] ggml_status multiply_turn(const ggml_tensor* multiplication, ExpertMatrix& matrix,
-                                          int n_slots, const Turn& turn);
+                                          const ExpertLayer& layer, const Turn& turn);
   void look_ahead(const ggml_tensor* multiplication, int layer, ExpertStore& store);
 
   ggml_backend_t cpu_ = nullptr;
@@ -57,10 +64,14 @@ class ExpertGraph {
   ExpertLayer* chosen_layer_ = nullptr;
   std::vector<std::int32_t> choices_;   // the chosen experts, by token and rank
   std::vector<std::int32_t> slot_ids_;  // the slots of those that are computed next
-  std::vector<int> needed_;             // each chosen expert once
+  ggml_tensor* slot_ids_tensor_ = nullptr;
+  std::vector<int> needed_;  // each chosen expert once
 
   std::vector<std::byte> gathered_;
   std::vector<float> products_;
+  bool has_products_ = false;
+  CustomNodes custom_nodes_;
+  ProductNodes product_nodes_;
   LookaheadTrial trial_;
 };
 

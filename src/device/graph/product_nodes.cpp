@@ -24,11 +24,8 @@ bool are_plain_weights(const ggml_tensor* tensor) {
          tensor->nb[1] >= ggml_row_size(tensor->type, tensor->ne[0]);
 }
 
-// Whether our kernels can multiply the weights. AMX would round those in f32 to bf16, so that they
-// stay stock's.
-bool can_multiply_weights(const ggml_tensor* tensor) {
-  return tensor->type != GGML_TYPE_F32 && can_multiply(tensor->type) && are_plain_weights(tensor);
-}
+// AMX would round weights in f32 to bf16, so that they stay stock's.
+bool can_multiply_type(ggml_type type) { return type != GGML_TYPE_F32 && can_multiply(type); }
 
 bool are_floats(const ggml_tensor* tensor) {
   return tensor->type == GGML_TYPE_F32 && tensor->nb[0] == sizeof(float) &&
@@ -82,43 +79,55 @@ ExpertProduct experts_of(const ggml_tensor* product) {
           .result_rank_stride = floats(product->nb[1])};
 }
 
-}  // namespace
-
-ProductNodes::Kind ProductNodes::kind_of(const ggml_tensor* node) {
-  if (node->op == GGML_OP_MUL_MAT) {
-    const bool is_ours = node->src[0]->ne[2] == 1 && can_multiply_weights(node->src[0]) &&
-                         are_even_columns(node->src[1]) && are_even_columns(node);
-    if (is_ours && ggml_nrows(node->src[1]) >= kManyColumns) return Kind::kMany;
-    return is_ours && can_dot(node->src[0]->type) ? Kind::kFew : Kind::kStock;
-  }
-  if (node->op == GGML_OP_MUL_MAT_ID) {
-    const ggml_tensor* choices = node->src[2];
-    const bool is_ours = can_multiply_weights(node->src[0]) && are_floats(node->src[1]) &&
-                         node->src[1]->ne[3] == 1 && are_floats(node) &&
-                         choices->type == GGML_TYPE_I32 && choices->nb[0] == sizeof(std::int32_t);
-    if (is_ours && n_uses(node) >= kManyExpertColumns * node->src[0]->ne[2]) {
-      return Kind::kExpertsMany;
-    }
-    return is_ours && can_dot(node->src[0]->type) ? Kind::kExpertsFew : Kind::kStock;
-  }
-  return Kind::kStock;
-}
-
-std::size_t ProductNodes::n_bytes(const ggml_tensor* product) {
+// The memory for packed columns.
+std::size_t packed_bytes(const ggml_tensor* product, ProductKind kind) {
   const ggml_tensor* weights = product->src[0];
-  switch (kind_of(product)) {
-    case Kind::kStock: return 0;
-    case Kind::kFew: return n_dot_bytes(weights->ne[0], ggml_nrows(product->src[1]));
-    case Kind::kMany: return n_packed_bytes(weights->ne[0], ggml_nrows(product->src[1]));
-    case Kind::kExpertsFew: return ExpertDotColumns::n_bytes(weights->ne[0], n_uses(product));
-    case Kind::kExpertsMany:
+  switch (kind) {
+    case ProductKind::kStock: return 0;
+    case ProductKind::kFew: return n_dot_bytes(weights->ne[0], ggml_nrows(product->src[1]));
+    case ProductKind::kMany: return n_packed_bytes(weights->ne[0], ggml_nrows(product->src[1]));
+    case ProductKind::kExpertsFew:
+      return ExpertDotColumns::n_bytes(weights->ne[0], n_uses(product));
+    case ProductKind::kExpertsMany:
       return ExpertColumns::n_bytes(weights->type, weights->ne[0], n_uses(product), weights->ne[2]);
   }
   return 0;
 }
 
-void ProductNodes::plan(ggml_cgraph* graph, bool is_enabled) {
-  is_enabled_ = is_enabled;
+// Dot products pack columns for all types alike.
+bool is_few(ProductKind kind) {
+  return kind == ProductKind::kFew || kind == ProductKind::kExpertsFew;
+}
+
+}  // namespace
+
+ProductKind expert_product_kind(const ggml_tensor* node, std::int64_t n_uses,
+                                std::int64_t n_experts) {
+  const ggml_tensor* choices = node->src[2];
+  if (!can_multiply_type(node->src[0]->type) || !are_floats(node->src[1]) ||
+      node->src[1]->ne[3] != 1 || !are_floats(node) || choices->type != GGML_TYPE_I32 ||
+      choices->nb[0] != sizeof(std::int32_t)) {
+    return ProductKind::kStock;
+  }
+  if (n_uses >= kManyExpertColumns * n_experts) return ProductKind::kExpertsMany;
+  return can_dot(node->src[0]->type) ? ProductKind::kExpertsFew : ProductKind::kStock;
+}
+
+ProductKind product_kind(const ggml_tensor* node) {
+  const bool has_experts = node->op == GGML_OP_MUL_MAT_ID;
+  if (!has_experts && node->op != GGML_OP_MUL_MAT) return ProductKind::kStock;
+  const ggml_tensor* weights = node->src[0];
+  if (!are_plain_weights(weights)) return ProductKind::kStock;
+  if (has_experts) return expert_product_kind(node, n_uses(node), weights->ne[2]);
+  if (weights->ne[2] != 1 || !can_multiply_type(weights->type) || !are_even_columns(node->src[1]) ||
+      !are_even_columns(node)) {
+    return ProductKind::kStock;
+  }
+  if (ggml_nrows(node->src[1]) >= kManyColumns) return ProductKind::kMany;
+  return can_dot(weights->type) ? ProductKind::kFew : ProductKind::kStock;
+}
+
+void ProductNodes::clear() {
   n_products_ = 0;
   few_.clear();
   many_.clear();
@@ -127,38 +136,38 @@ void ProductNodes::plan(ggml_cgraph* graph, bool is_enabled) {
   many_of_experts_.clear();
   many_columns_of_experts_.clear();
   packed_.reset();
-  std::size_t n_most = 0;
-  for (int i = 0; is_enabled && i < ggml_graph_n_nodes(graph); ++i) {
+}
+
+void ProductNodes::plan(ggml_cgraph* graph) {
+  clear();
+  for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
     const ggml_tensor* node = ggml_graph_node(graph, i);
-    if (!is_ours(node)) continue;
-    ++n_products_;
-    n_most = std::max(n_most, n_bytes(node));
+    make_room(node, product_kind(node));
   }
-  memory_.resize(n_most);
 }
 
-bool ProductNodes::is_ours(const ggml_tensor* node) const {
-  return is_enabled_ && kind_of(node) != Kind::kStock;
+void ProductNodes::make_room(const ggml_tensor* product, ProductKind kind) {
+  if (kind == ProductKind::kStock) return;
+  ++n_products_;
+  memory_.resize(packed_bytes(product, kind));  // never shrinks
 }
 
-// Dot products pack columns for all types alike.
-bool ProductNodes::is_few(Kind kind) { return kind == Kind::kFew || kind == Kind::kExpertsFew; }
-
-const std::vector<ProductNodes::Step>& ProductNodes::add(const ggml_tensor* product) {
-  const Packed wanted{.kind = kind_of(product),
+const std::vector<ProductNodes::Step>& ProductNodes::add(const ggml_tensor* product,
+                                                         ProductKind kind) {
+  const Packed wanted{.kind = kind,
                       .type = product->src[0]->type,
                       .columns = product->src[1],
                       .choices = product->src[2]};
-  const bool is_packed = packed_ && packed_->kind == wanted.kind &&
-                         packed_->columns == wanted.columns && packed_->choices == wanted.choices &&
-                         (is_few(wanted.kind) || pack_alike(packed_->type, wanted.type));
+  const bool is_packed = packed_ && packed_->kind == kind && packed_->columns == wanted.columns &&
+                         packed_->choices == wanted.choices &&
+                         (is_few(kind) || pack_alike(packed_->type, wanted.type));
   steps_.clear();
-  switch (wanted.kind) {
-    case Kind::kStock: return steps_;  // not ours
-    case Kind::kFew: add_columns(few_, product, is_packed); break;
-    case Kind::kMany: add_columns(many_, product, is_packed); break;
-    case Kind::kExpertsFew: add_few_of_experts(product, is_packed); break;
-    case Kind::kExpertsMany: add_many_of_experts(product, is_packed); break;
+  switch (kind) {
+    case ProductKind::kStock: return steps_;  // not ours
+    case ProductKind::kFew: add_columns(few_, product, is_packed); break;
+    case ProductKind::kMany: add_columns(many_, product, is_packed); break;
+    case ProductKind::kExpertsFew: add_few_of_experts(product, is_packed); break;
+    case ProductKind::kExpertsMany: add_many_of_experts(product, is_packed); break;
   }
   packed_ = wanted;
   pass(product);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "device/attention/scratch.h"
+#include "device/graph/custom_nodes.h"
 #include "device/products/expert_dots.h"
 #include "device/products/expert_product.h"
 #include "device/products/few_columns.h"
@@ -22,45 +23,51 @@
 
 namespace slipstream::turbo {
 
+// How a product is computed.
+enum class ProductKind { kStock, kFew, kMany, kExpertsFew, kExpertsMany };
+
+// MUL_MAT and MUL_MAT_ID of weights that lie as they are in the file. Anything else is stock's.
+[[nodiscard]] ProductKind product_kind(const ggml_tensor* node);
+// MUL_MAT_ID of weights wherever they are, if a batch uses experts n_uses times.
+[[nodiscard]] ProductKind expert_product_kind(const ggml_tensor* node, std::int64_t n_uses,
+                                              std::int64_t n_experts);
+
 class ProductNodes {
  public:
   // All threads run a step before the next one begins.
   struct Step {
-    void (*run)(int thread_idx, int n_threads, void* task);
+    NodeFunction run;
     void* task;
   };
   static constexpr std::size_t kStepsMax = 3;
 
-  // Makes room for the products of a graph. Not enabled: none is ours.
-  void plan(ggml_cgraph* graph, bool is_enabled);
+  // Forgets all products, and makes room for those of a graph.
+  void plan(ggml_cgraph* graph);
+  void clear();
+  // Makes room for one more. Called before the first add().
+  void make_room(const ggml_tensor* product, ProductKind kind);
   [[nodiscard]] std::size_t n_products() const { return n_products_; }
 
-  [[nodiscard]] bool is_ours(const ggml_tensor* node) const;
   // The steps that compute the product, valid until the next call.
-  // REQUIRES: is_ours(product). Products are added in the graph's order.
-  [[nodiscard]] const std::vector<Step>& add(const ggml_tensor* product);
-  // A node that is not one of our products was added: it may overwrite columns that are packed.
+  // REQUIRES: kind is not kStock; there is room. Products are added in the order of computation.
+  [[nodiscard]] const std::vector<Step>& add(const ggml_tensor* product, ProductKind kind);
+  // Another node was added: it may overwrite columns that are packed.
   void pass(const ggml_tensor* node);
 
  private:
-  enum class Kind { kStock, kFew, kMany, kExpertsFew, kExpertsMany };
   // What is packed.
   struct Packed {
-    Kind kind;
+    ProductKind kind;
     ggml_type type;  // of weights
     const ggml_tensor* columns;
     const ggml_tensor* choices;  // of experts; null without them
   };
 
-  [[nodiscard]] static Kind kind_of(const ggml_tensor* node);
-  [[nodiscard]] static bool is_few(Kind kind);
-  [[nodiscard]] static std::size_t n_bytes(const ggml_tensor* product);
   template <class Task>
   void add_columns(std::deque<Task>& tasks, const ggml_tensor* product, bool is_packed);
   void add_few_of_experts(const ggml_tensor* product, bool is_packed);
   void add_many_of_experts(const ggml_tensor* product, bool is_packed);
 
-  bool is_enabled_ = false;
   std::size_t n_products_ = 0;
   // Deques, because tasks must keep their addresses.
   std::deque<DotTask> few_;

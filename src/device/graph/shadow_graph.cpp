@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "device/graph/binding.h"
-#include "device/guard.h"
 #include "device/kv_buffer/precise_chunks.h"
 
 namespace slipstream::turbo {
@@ -79,10 +78,10 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph, Options options) {
   expands_.clear();
   outgrown_.clear();
   nodes_.clear();
-  is_out_of_memory_ = false;
   n_plans_ = 0;
   gather_.plan(graph, std::move(options.fit_run));
-  products_.plan(graph, options.has_products);
+  products_.clear();
+  if (options.has_products) products_.plan(graph);
   // A node on the cache becomes at most a copy of itself, copies of its sources, and an expansion
   // and a compression for each. A product becomes a node for each of its steps.
   const auto n_tensors = static_cast<std::size_t>(n_on_cache) * (3 * GGML_MAX_SRC + 3) +
@@ -105,8 +104,10 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph, Options options) {
       continue;
     }
     const bool on_cache = touches_cache(node);
-    if (!on_cache && products_.is_ours(node)) {
-      add_product(node);
+    const ProductKind kind =
+        on_cache || !options.has_products ? ProductKind::kStock : product_kind(node);
+    if (kind != ProductKind::kStock) {
+      for (const auto& [run, task] : products_.add(node, kind)) add_custom(node, run, task);
       continue;
     }
     products_.pass(node);
@@ -127,17 +128,7 @@ Result<ggml_cgraph*> ShadowGraph::build(ggml_cgraph* graph, Options options) {
 }
 
 void ShadowGraph::add_custom(const ggml_tensor* op, NodeFunction function, void* task) {
-  nodes_.push_back({.function = function, .task = task, .is_out_of_memory = &is_out_of_memory_});
-  ggml_tensor* node =
-      ggml_custom_4d(context_.get(), op->type, op->ne[0], op->ne[1], op->ne[2], op->ne[3], nullptr,
-                     0, run_node, GGML_N_TASKS_MAX, &nodes_.back());
-  node->data = op->data;
-  node->flags |= GGML_TENSOR_FLAG_COMPUTE;  // without it the CPU backend skips the node
-  ggml_graph_add_node(shadow_, node);
-}
-
-void ShadowGraph::add_product(const ggml_tensor* node) {
-  for (const auto& [run, task] : products_.add(node)) add_custom(node, run, task);
+  ggml_graph_add_node(shadow_, nodes_.make(context_.get(), op, function, task));
 }
 
 Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
@@ -280,14 +271,6 @@ Result<std::byte*> ShadowGraph::expansion(std::size_t idx, std::size_t n_bytes) 
     outgrown_.push_back(std::exchange(expansions_[idx], std::move(*memory)));
   }
   return expansions_[idx].bytes().data();
-}
-
-void ShadowGraph::run_node(ggml_tensor* /*result*/, int thread_idx, int n_threads, void* data) {
-  const auto& node = *static_cast<const NodeTask*>(data);
-  if (node.is_out_of_memory->load()) return;  // results of earlier nodes may be missing
-  if (!is_done([&] { node.function(thread_idx, n_threads, node.task); })) {
-    node.is_out_of_memory->store(true);
-  }
 }
 
 void ShadowGraph::run_plan(int thread_idx, int n_threads, void* plan) {

@@ -14,7 +14,6 @@
 
 #include <ggml-cpp.h>
 
-#include <atomic>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -23,6 +22,7 @@
 #include "base/result.h"
 #include "device/attention/attention.h"
 #include "device/fit/gather_nodes.h"
+#include "device/graph/custom_nodes.h"
 #include "device/graph/product_nodes.h"
 #include "device/kv_buffer/kv_buffer.h"
 
@@ -38,7 +38,7 @@ class ShadowGraph {
   // The result is valid until the next build() and no longer than `graph`.
   [[nodiscard]] Result<ggml_cgraph*> build(ggml_cgraph* graph, Options options);
   // Whether memory ran out while the graph built last was computed. Its results are then useless.
-  [[nodiscard]] bool is_out_of_memory() const { return is_out_of_memory_; }
+  [[nodiscard]] bool is_out_of_memory() const { return nodes_.is_out_of_memory(); }
 
  private:
   struct WriteTask {
@@ -50,15 +50,7 @@ class ShadowGraph {
     ggml_fp16_t* rows;  // all rows of the cache
   };
 
-  using NodeFunction = void (*)(int thread_idx, int n_threads, void* task);
-  struct NodeTask {
-    NodeFunction function;
-    void* task;
-    std::atomic<bool>* is_out_of_memory;
-  };
-
   void add_custom(const ggml_tensor* op, NodeFunction function, void* task);
-  void add_product(const ggml_tensor* node);
   Result<void> add_on_cache(ggml_tensor* node);
   ggml_tensor* copy_of(const ggml_tensor* tensor, std::byte* rows);
   Result<std::byte*> expansion(std::size_t idx, std::size_t n_bytes);
@@ -67,7 +59,6 @@ class ShadowGraph {
   Result<void> keep_precise(const WriteTask& write);
   [[nodiscard]] const ggml_tensor* own_cells(const ggml_tensor* attention) const;
 
-  static void run_node(ggml_tensor*, int thread_idx, int n_threads, void* node);
   static void run_plan(int thread_idx, int n_threads, void* plan);
   static void run_observe(int thread_idx, int n_threads, void* task);
   static void run_write(int thread_idx, int n_threads, void* task);
@@ -77,9 +68,8 @@ class ShadowGraph {
 
   ggml_context_ptr context_;
   ggml_cgraph* shadow_ = nullptr;
-  std::atomic<bool> is_out_of_memory_ = false;
+  CustomNodes nodes_;
   // Deques, because tasks must keep their addresses while more are added.
-  std::deque<NodeTask> nodes_;
   std::deque<WriteTask> writes_;
   std::deque<AttentionTask> reads_;
   std::deque<SharedPlan> plans_;  // this graph uses the first n_plans_; the rest keep their memory
