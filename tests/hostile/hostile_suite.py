@@ -106,7 +106,7 @@ def exponent(results):
     return max(slopes, default=None)
 
 
-def measure_kind(name, model, limit):
+def measure_kind(name, model, limit, n_tries):
     route, make = KINDS[name]
     server = Watched(model)
     server.post(CHAT, {"messages": [USER], "max_tokens": 1})
@@ -114,7 +114,7 @@ def measure_kind(name, model, limit):
     results = []
     for size in sizes_up_to(limit):
         body = body_of(make, size, limit)
-        tries = [server.measure(route, body) for _ in range(3)]
+        tries = [server.measure(route, body) for _ in range(n_tries)]
         best = min(tries, key=lambda r: r["seconds"])
         best["memory"] = max(r["memory"] for r in tries)
         best["cpu"] = min(r["cpu"] for r in tries)
@@ -330,7 +330,8 @@ def run(arguments):
     for name in KINDS:
         if arguments.kinds not in name:
             continue
-        results = measure_kind(name, arguments.model, arguments.limit)
+        # The fastest of three counts; where nobody looks at time, one will do.
+        results = measure_kind(name, arguments.model, arguments.limit, 3 if checks_bounds else 1)
         found += complaints_about(name, results, checks_bounds)
         say(row(name, results))
     if not arguments.kinds:

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <ctime>
+#include <deque>
 #include <filesystem>
+#include <iterator>
 #include <regex>
 #include <set>
 
@@ -140,17 +142,23 @@ std::set<std::string> control_names(const std::string& source) {
   return names;
 }
 
+struct BaseVocabulary {
+  std::filesystem::path model;
+  std::size_t n_tokens_min = 0;  // filled with unused tokens up to this size
+};
+
 struct MadeVocabulary {
   llama_model_ptr model;
   Vocabulary vocabulary;
   std::set<std::string> own_control;  // control tokens of the base vocabulary
 };
 
-// The tokens of a base vocabulary, with these names added as control tokens.
-std::optional<MadeVocabulary> with_control(const std::filesystem::path& base,
+// The tokens of a base vocabulary, with these names added as control tokens. They have the last ids,
+// as in the vocabularies of public models.
+std::optional<MadeVocabulary> with_control(const BaseVocabulary& base,
                                            const std::set<std::string>& names) {
   const gguf_context_ptr source(
-      gguf_init_from_file(base.c_str(), {.no_alloc = true, .ctx = nullptr}));
+      gguf_init_from_file(base.model.c_str(), {.no_alloc = true, .ctx = nullptr}));
   if (!source) return std::nullopt;
   const auto find = [&](const char* key) { return gguf_find_key(source.get(), key); };
   const auto tokens_key = find("tokenizer.ggml.tokens");
@@ -163,12 +171,15 @@ std::optional<MadeVocabulary> with_control(const std::filesystem::path& base,
   const auto types_key = find("tokenizer.ggml.token_type");
   const auto* types = static_cast<const std::int32_t*>(gguf_get_arr_data(source.get(), types_key));
   std::vector<std::int32_t> all_types(types, types + texts.size());
-  for (const std::string& name : names) {
-    if (known.contains(name)) continue;
-    texts.push_back(name.c_str());
-    constexpr std::int32_t kControl = 3;
-    all_types.push_back(kControl);
+  std::set<std::string> added;
+  std::ranges::set_difference(names, known, std::inserter(added, added.end()));
+  std::deque<std::string> unused;
+  while (texts.size() + added.size() < base.n_tokens_min) {
+    texts.push_back(unused.emplace_back(format_text("<|unused{}|>", texts.size())).c_str());
   }
+  all_types.resize(texts.size(), LLAMA_TOKEN_TYPE_UNUSED);
+  for (const std::string& name : added) texts.push_back(name.c_str());
+  all_types.resize(texts.size(), LLAMA_TOKEN_TYPE_CONTROL);
   const gguf_context_ptr changed(gguf_init_empty());
   gguf_set_kv(changed.get(), source.get());
   gguf_set_arr_str(changed.get(), "tokenizer.ggml.tokens", texts.data(), texts.size());
@@ -200,12 +211,14 @@ std::optional<MadeVocabulary> with_control(const std::filesystem::path& base,
   return made;
 }
 
-std::vector<std::filesystem::path> base_vocabularies() {
+std::vector<BaseVocabulary> base_vocabularies() {
   const char* data = std::getenv("SLIPSTREAM_TEST_DATA");
   const auto models = std::filesystem::path(data != nullptr ? data : TEST_DATA) / "models";
-  std::vector<std::filesystem::path> all = {NEEDLE_MODEL};
+  constexpr std::size_t kTokensOfQwen = 151'936;
+  std::vector<BaseVocabulary> all = {{.model = NEEDLE_MODEL},
+                                     {.model = NEEDLE_MODEL, .n_tokens_min = kTokensOfQwen}};
   for (const char* name : {"vocab-llama-spm.gguf", "vocab-gpt2.gguf"}) {
-    if (std::filesystem::exists(models / name)) all.push_back(models / name);
+    if (std::filesystem::exists(models / name)) all.push_back({.model = models / name});
   }
   return all;
 }
@@ -294,9 +307,10 @@ TEST(ClientText, OfNoPublicTemplateBecomesAControlToken) {
   int n_hostile = 0;
   int n_harmless = 0;
   for (const auto& base : base_vocabularies()) {
-    SCOPED_TRACE(base.filename());
+    SCOPED_TRACE(format_text("{}, {} tokens", base.model.filename().string(), base.n_tokens_min));
     const auto made = with_control(base, all_names);
     ASSERT_TRUE(made.has_value());
+    ASSERT_GE(made->vocabulary.n_tokens(), static_cast<int>(base.n_tokens_min));
     for (const auto& [model, source] : templates) {
       SCOPED_TRACE(model);
       const auto chat = ChatTemplate::create(source, "<s>", "</s>");
