@@ -27,14 +27,15 @@ class ByteForm final : public PanelForm {
     if (n < block_columns()) std::memset(block, 0, block_bytes(product.type, product.n_inner));
     const int n_parts = byte_weights(product.type).n_parts;
     alignas(64) std::byte memory[kSliceColumnBytes];
-    for (std::int64_t c = 0; c < n; ++c) {
-      const float* column = product.columns + size(first + c) * product.column_stride;
-      for (std::int64_t k = 0; k < product.n_inner; k += kByteSlice) {
-        const std::int64_t n_slice = std::min(kByteSlice, product.n_inner - k);
-        const ByteColumns rounded = lay_byte_columns(memory, n_slice, 1);
-        round_column(column + k, n_slice, 0, rounded);
-        pack_byte_column(rounded, n_slice, n_parts, c,
-                         block + size(k / kByteBlock) * column_block_bytes(product.type));
+    // Slices outside: what is written to the block stays in the first cache.
+    for (std::int64_t k = 0; k < product.n_inner; k += kByteSlice) {
+      const std::int64_t n_slice = std::min(kByteSlice, product.n_inner - k);
+      const ByteColumns rounded = lay_byte_columns(memory, n_slice, 1);
+      std::byte* to = block + size(k / kByteBlock) * column_block_bytes(product.type);
+      for (std::int64_t c = 0; c < n; ++c) {
+        round_column(product.columns + size(first + c) * product.column_stride + size(k), n_slice,
+                     0, rounded);
+        pack_byte_column(rounded, n_slice, n_parts, c, to);
       }
     }
   }

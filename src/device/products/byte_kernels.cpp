@@ -24,7 +24,7 @@ using UnsignedBytes = hn::Repartition<std::uint8_t, Floats>;
 
 constexpr std::size_t kRows = hn::MaxLanes(Floats());
 // Sums of integers and of floats for each column, and a vector of weights, must fit into registers.
-constexpr std::size_t kColumns = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
+constexpr std::size_t kColumns = HWY_TARGET <= HWY_AVX3 ? 12 : 4;
 constexpr std::size_t kQuads = kByteBlock / 4;  // of k
 
 // Whether four products of bytes are added to a word in one instruction (VNNI). Elsewhere two are
@@ -100,6 +100,7 @@ HWY_INLINE void multiply_quads(const std::byte* HWY_RESTRICT weights,
   const Words dw;
   for (std::size_t c = 0; c < kColumns; ++c) sums[c] = hn::Zero(dw);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+  HWY_UNROLL(8)
   for (std::size_t quad = 0; quad < kPartQuads; ++quad) {
     const auto of_rows =
         hn::LoadU(db, reinterpret_cast<const std::uint8_t*>(weights) + quad * kRows * 4);
@@ -111,9 +112,11 @@ HWY_INLINE void multiply_quads(const std::byte* HWY_RESTRICT weights,
 #else
   const Halfs dh;
   const auto one = hn::Set(dh, std::int16_t{1});
+  HWY_UNROLL(8)
   for (std::size_t first = 0; first < kPartQuads; first += kQuadsInSum) {
     hn::Vec<Halfs> pairs[kColumns];
     for (std::size_t c = 0; c < kColumns; ++c) pairs[c] = hn::Zero(dh);
+    HWY_UNROLL(4)
     for (std::size_t quad = first; quad < first + kQuadsInSum; ++quad) {
       const auto of_rows =
           hn::LoadU(db, reinterpret_cast<const std::uint8_t*>(weights) + quad * kRows * 4);
@@ -143,6 +146,7 @@ HWY_INLINE void multiply_byte_block(const MultiplyBytes& work, float* HWY_RESTRI
   for (std::int64_t block = 0; block < work.n_blocks; ++block) {
     const auto* scales = reinterpret_cast<const float*>(group + kQuads * kRows * 4);
     const auto* column_scales = reinterpret_cast<const float*>(columns + kQuads * kColumns * 4);
+    HWY_UNROLL(2)
     for (std::size_t part = 0; part < kParts; ++part) {
       hn::Vec<Words> words[kColumns];
       multiply_quads<kPartQuads, kQuadsInSum>(group + part * kPartQuads * kRows * 4,

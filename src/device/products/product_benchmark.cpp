@@ -9,18 +9,22 @@
 // once: ours for many columns, ours for few ("dots"), stock with plain rows, and stock with each of
 // its own layouts that takes the type (CPU_REPACK, AMX). Counters are GFLOP/s of the best
 // iteration, because other programs can only make one slower; "to_stock" is ours to the best of
-// stock's, "dots_to_stock" likewise; "of_peak" is ours to what the same threads reach in registers.
+// stock's, "dots_to_stock" likewise; "of_peak" is ours to what the same threads reach in registers
+// with floats, or with tiles on AMX. "..._error" is the root mean square error of the first row of
+// the result, to that of the row itself, with the weights as they are.
 #include <benchmark/benchmark.h>
 #include <ggml-backend.h>
 #include <ggml-cpp.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -242,6 +246,31 @@ struct Own : Contender {
 // Products with more columns are not for dot products.
 constexpr std::int64_t kDotColumns = 32;
 
+// The first row of the result, in f64.
+std::vector<double> first_row(const Shape& shape, const std::vector<std::byte>& weights,
+                              const std::vector<float>& columns) {
+  std::vector<float> row(static_cast<std::size_t>(shape.n_inner));
+  ggml_get_type_traits(shape.type)->to_float(weights.data(), row.data(), shape.n_inner);
+  std::vector<double> sums;
+  for (auto column = columns.begin(); column != columns.end(); column += shape.n_inner) {
+    sums.push_back(std::inner_product(row.begin(), row.end(), column, 0.0));
+  }
+  return sums;
+}
+
+double error_of(const Contender& contender, const std::vector<double>& expected) {
+  const ggml_tensor* result = ggml_graph_node(contender.graph, -1);
+  const auto n_rows = static_cast<std::size_t>(result->ne[0]);
+  double error = 0;
+  double length = 0;
+  for (std::size_t column = 0; column < expected.size(); ++column) {
+    const double number = static_cast<const float*>(result->data)[column * n_rows];
+    error += (number - expected[column]) * (number - expected[column]);
+    length += expected[column] * expected[column];
+  }
+  return std::sqrt(error / length);
+}
+
 void measure(benchmark::State& state, const Shape& shape, int n_threads) {
   std::vector<std::byte> weights(ggml_row_size(shape.type, shape.n_inner) *
                                  static_cast<std::size_t>(shape.n_rows));
@@ -287,10 +316,12 @@ void measure(benchmark::State& state, const Shape& shape, int n_threads) {
       if (contender == all.front()) state.SetIterationTime(seconds / n_repeats);
     }
   }
+  const std::vector<double> expected = first_row(shape, weights, columns);
   double stock = 0;
   for (const auto& contender : all) {
     const double gflops = std::ranges::max(contender->gflops);
     state.counters[contender->name] = gflops;
+    state.counters[contender->name + "_error"] = error_of(*contender, expected);
     if (contender->name != "ours" && contender->name != "dots") stock = std::max(stock, gflops);
   }
   state.counters["to_stock"] = state.counters["ours"] / stock;
