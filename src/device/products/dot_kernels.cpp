@@ -9,11 +9,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/products/dot_kernels.cpp"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "device/products/weight_blocks-inl.h"
+#include "device/products/dot_weights-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace slipstream::turbo::HWY_NAMESPACE {
@@ -22,370 +21,10 @@ namespace slipstream::turbo::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Bytes = hn::CappedTag<std::uint8_t, 64>;
-using Signed = hn::Repartition<std::int8_t, Bytes>;
-using Shorts = hn::Repartition<std::int16_t, Bytes>;
-using Words = hn::Repartition<std::int32_t, Bytes>;
-using Bits = hn::Repartition<std::uint32_t, Bytes>;
-using Floats = hn::Repartition<float, Bytes>;
-using Eight = hn::CappedTag<float, 8>;  // factors of blocks; or four of them
-
-constexpr std::size_t kVectorBytes = hn::MaxLanes(Bytes());
-constexpr std::size_t kParts = 64 / kVectorBytes;  // vectors of 64 bytes
-constexpr std::size_t kFloats = hn::MaxLanes(Floats());
-constexpr std::size_t kBlocks = 8;  // of a piece
 constexpr std::size_t kColumnsMax = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
-// What is read ahead of a row. Rows follow each other.
-constexpr std::size_t kAheadBytes = 2048;
-
-// How bytes are multiplied. Without VNNI x86 has products whose pairs must fit into 16 bits: bytes
-// of weights are below 64, or their signs are moved to the column. Elsewhere both operands are
-// signed.
-constexpr bool kHasVnni = HWY_TARGET <= HWY_AVX3_DL;
-constexpr bool kHasPairs = HWY_ARCH_X86 && !kHasVnni;
-
-// 64 bytes.
-struct Lines {
-  hn::Vec<Bytes> parts[kParts];
-};
-
-// Two halves of four blocks.
-struct Halves {
-  Lines first;
-  Lines second;
-};
-
-// The bytes of a piece, as DotColumn has its numbers.
-struct Piece {
-  Lines quarters[4];
-};
-
-// --- bytes of weights
-
-#if HWY_MAX_BYTES >= 64
-// Blocks of 128 bits: two of `a`, two of `b`. Highway has no name for this shuffle.
-template <int kPattern>
-HWY_INLINE hn::Vec<Bytes> pick_blocks(hn::Vec<Bytes> a, hn::Vec<Bytes> b) {
-  return hn::Vec<Bytes>{_mm512_shuffle_i64x2(a.raw, b.raw, kPattern)};
-}
-#endif
-
-// Sixteen bytes of each of four places.
-template <std::size_t kStride>
-HWY_INLINE Lines load_groups(const std::uint8_t* from) {
-  const hn::FixedTag<std::uint8_t, 16> d16;
-  Lines lines;
-#if HWY_MAX_BYTES >= 64
-  const hn::FixedTag<std::uint8_t, 32> d32;
-  lines.parts[0] = hn::Combine(
-      Bytes(),
-      hn::Combine(d32, hn::LoadU(d16, from + 3 * kStride), hn::LoadU(d16, from + 2 * kStride)),
-      hn::Combine(d32, hn::LoadU(d16, from + kStride), hn::LoadU(d16, from)));
-#elif HWY_MAX_BYTES == 32
-  lines.parts[0] = hn::Combine(Bytes(), hn::LoadU(d16, from + kStride), hn::LoadU(d16, from));
-  lines.parts[1] =
-      hn::Combine(Bytes(), hn::LoadU(d16, from + 3 * kStride), hn::LoadU(d16, from + 2 * kStride));
-#else
-  for (std::size_t i = 0; i < 4; ++i) lines.parts[i] = hn::LoadU(d16, from + i * kStride);
-#endif
-  return lines;
-}
-
-// Thirty-two bytes of each of four places, divided into halves.
-template <std::size_t kStride>
-HWY_INLINE Halves load_halves(const std::uint8_t* from) {
-#if HWY_MAX_BYTES >= 64
-  const hn::FixedTag<std::uint8_t, 32> d32;
-  const Bytes db;
-  const auto load_two = [&](const std::uint8_t* two) HWY_ATTR {
-    if constexpr (kStride == 32) return hn::LoadU(db, two);
-    return hn::Combine(db, hn::LoadU(d32, two + kStride), hn::LoadU(d32, two));
-  };
-  const auto low = load_two(from);
-  const auto high = load_two(from + 2 * kStride);
-  return {.first = {{pick_blocks<0x88>(low, high)}}, .second = {{pick_blocks<0xDD>(low, high)}}};
-#else
-  return {.first = load_groups<kStride>(from), .second = load_groups<kStride>(from + 16)};
-#endif
-}
-
-// Sixteen bytes of each of two places, each twice.
-HWY_INLINE Lines load_twice(const std::uint8_t* first, const std::uint8_t* second) {
-  Lines lines;
-#if HWY_MAX_BYTES >= 64
-  const hn::FixedTag<std::uint8_t, 32> d32;
-  lines.parts[0] = hn::Combine(Bytes(), hn::LoadDup128(d32, second), hn::LoadDup128(d32, first));
-#else
-  for (std::size_t part = 0; part < kParts; ++part) {
-    lines.parts[part] = hn::LoadDup128(Bytes(), 2 * part < kParts ? first : second);
-  }
-#endif
-  return lines;
-}
-
-template <class Function>
-HWY_INLINE Lines each_part(const Lines& lines, const Function& function) {
-  Lines result;
-  for (std::size_t part = 0; part < kParts; ++part) {
-    result.parts[part] = function(lines.parts[part], part);
-  }
-  return result;
-}
-
-HWY_INLINE Lines low_nibbles(const Lines& lines) {
-  return each_part(lines, [](auto bytes, std::size_t) HWY_ATTR {
-    return hn::And(bytes, hn::Set(Bytes(), std::uint8_t{15}));
-  });
-}
-
-HWY_INLINE Lines high_nibbles(const Lines& lines) {
-  return each_part(lines,
-                   [](auto bytes, std::size_t) HWY_ATTR { return hn::ShiftRight<4>(bytes); });
-}
-
-// Quarters of eight blocks, of halves of the even and of the odd ones.
-HWY_INLINE void put_quarters(const Lines& even, const Lines& odd, Lines* quarters) {
-  const hn::Repartition<std::uint64_t, Bytes> dd;
-  for (std::size_t part = 0; part < kParts; ++part) {
-    const auto a = hn::BitCast(dd, even.parts[part]);
-    const auto b = hn::BitCast(dd, odd.parts[part]);
-    quarters[0].parts[part] = hn::BitCast(Bytes(), hn::InterleaveLower(dd, a, b));
-    quarters[1].parts[part] = hn::BitCast(Bytes(), hn::InterleaveUpper(dd, a, b));
-  }
-}
-
-HWY_INLINE Piece piece_of(const Halves& even, const Halves& odd) {
-  Piece piece;
-  put_quarters(even.first, odd.first, piece.quarters);
-  put_quarters(even.second, odd.second, piece.quarters + 2);
-  return piece;
-}
-
-// Four numbers for every group, the same in its four words.
-template <unsigned k0, unsigned k1, unsigned k2, unsigned k3>
-HWY_INLINE hn::Vec<Bits> words_of_groups(std::size_t part) {
-  alignas(64) static constexpr std::uint32_t kWords[16] = {k0, k0, k0, k0, k1, k1, k1, k1,
-                                                           k2, k2, k2, k2, k3, k3, k3, k3};
-  return hn::Load(Bits(), kWords + part * kFloats);
-}
-
-// Bytes of signed weights as they are multiplied.
-HWY_INLINE Piece from_signed(Piece piece) {
-  if constexpr (kHasVnni) {
-    for (Lines& lines : piece.quarters) {
-      lines = each_part(lines, [](auto bytes, std::size_t) HWY_ATTR {
-        return hn::Xor(bytes, hn::Set(Bytes(), std::uint8_t{128}));
-      });
-    }
-  }
-  return piece;
-}
-
-// --- scales
-
-template <class D>
-HWY_INLINE hn::Vec<D> half_at(D df, const std::uint8_t* bytes) {
-  const hn::Rebind<hwy::float16_t, D> dh;
-  hwy::float16_t half;
-  std::memcpy(&half, bytes, sizeof(half));
-  return hn::PromoteTo(df, hn::Set(dh, half));
-}
-
-// scales[i] = numbers[i] * factor
-template <std::size_t kCount, class D, class T>
-HWY_INLINE void store_scaled(D df, const T* numbers, hn::Vec<D> factor, float* scales) {
-  const hn::Rebind<T, D> dn;
-  const hn::Rebind<std::int32_t, D> dw;
-  for (std::size_t i = 0; i < kCount; i += hn::Lanes(df)) {
-    const auto words = hn::PromoteTo(dw, hn::LoadU(dn, numbers + i));
-    hn::Store(hn::Mul(hn::ConvertTo(df, words), factor), df, scales + i);
-  }
-}
-
-// The f16 scales of eight blocks.
-template <std::size_t kBytes>
-HWY_INLINE void store_halfs(const std::uint8_t* blocks, float* scales) {
-  // Gathered in words, because a vector cannot be read back fast from single stores.
-  const auto half = [&](std::size_t i) HWY_ATTR {
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, blocks + i * kBytes, sizeof(bits));
-    return std::uint64_t{bits};
-  };
-  const auto four = [&](std::size_t i) HWY_ATTR {
-    return half(i) | half(i + 1) << 16U | half(i + 2) << 32U | half(i + 3) << 48U;
-  };
-  const auto words = hn::Dup128VecFromValues(hn::FixedTag<std::uint64_t, 2>(), four(0), four(4));
-  const auto halfs = hn::BitCast(hn::FixedTag<hwy::float16_t, 8>(), words);
-#if HWY_MAX_BYTES >= 32
-  hn::Store(hn::PromoteTo(Eight(), halfs), Eight(), scales);
-#else
-  hn::Store(hn::PromoteLowerTo(Eight(), halfs), Eight(), scales);
-  hn::Store(hn::PromoteUpperTo(Eight(), halfs), Eight(), scales + 4);
-#endif
-}
-
-// Eight scales and minima of 6 bits in 12 bytes.
-HWY_INLINE void store_scales_q4_k(const std::uint8_t* block, float* scales, float* minimums) {
-  std::uint32_t words[3];
-  std::memcpy(words, block + 4, sizeof(words));
-  constexpr std::uint32_t kSix = 0x3F3F3F3F;
-  constexpr std::uint32_t kFour = 0x0F0F0F0F;
-  constexpr std::uint32_t kHighTwo = 0x30303030;
-  const std::uint64_t last_scales = (words[2] & kFour) | ((words[0] >> 2U) & kHighTwo);
-  const std::uint64_t last_minimums = ((words[2] >> 4U) & kFour) | ((words[1] >> 2U) & kHighTwo);
-  const std::uint64_t eight_scales = (words[0] & kSix) | last_scales << 32U;
-  const std::uint64_t eight_minimums = (words[1] & kSix) | last_minimums << 32U;
-  const Eight df;
-  store_scaled<kBlocks>(df, reinterpret_cast<const std::uint8_t*>(&eight_scales),
-                        half_at(df, block), scales);
-  store_scaled<kBlocks>(df, reinterpret_cast<const std::uint8_t*>(&eight_minimums),
-                        half_at(df, block + 2), minimums);
-}
-
-// --- types
-
-// Of each type: the bytes of 256 weights; those bytes as they are multiplied; what is added to
-// weights, and scales. A weight is scale * (byte - what was added), or scale * byte - minimum.
-enum class Added { kToSigned, kMinimums, kToQ6K };
-
-struct Q8_0 {
-  static constexpr std::size_t kBytes = kBlocks * kQ8_0Bytes;
-  static constexpr Added kAdded = Added::kToSigned;
-  static HWY_INLINE void scales(const std::uint8_t* blocks, float* scales, float* /*minimums*/) {
-    store_halfs<kQ8_0Bytes>(blocks, scales);
-  }
-  static HWY_INLINE Piece weights(const std::uint8_t* blocks) {
-    return from_signed(piece_of(load_halves<2 * kQ8_0Bytes>(blocks + 2),
-                                load_halves<2 * kQ8_0Bytes>(blocks + kQ8_0Bytes + 2)));
-  }
-};
-
-// Eight blocks whose first halves are low nibbles and whose second halves are high ones.
-template <std::size_t kBlockBytes>
-HWY_INLINE Piece load_nibbles(const std::uint8_t* first) {
-  Lines both[2];
-  put_quarters(load_groups<2 * kBlockBytes>(first),
-               load_groups<2 * kBlockBytes>(first + kBlockBytes), both);
-  return {
-      {low_nibbles(both[0]), low_nibbles(both[1]), high_nibbles(both[0]), high_nibbles(both[1])}};
-}
-
-struct Q4_0 {
-  static constexpr std::size_t kBytes = kBlocks * kQ4_0Bytes;
-  static constexpr Added kAdded = Added::kMinimums;
-  static HWY_INLINE void scales(const std::uint8_t* blocks, float* scales, float* minimums) {
-    store_halfs<kQ4_0Bytes>(blocks, scales);
-    for (std::size_t i = 0; i < kBlocks; i += hn::Lanes(Eight())) {
-      hn::Store(hn::Mul(hn::Load(Eight(), scales + i), hn::Set(Eight(), 8.0F)), Eight(),
-                minimums + i);
-    }
-  }
-  static HWY_INLINE Piece weights(const std::uint8_t* blocks) {
-    return load_nibbles<kQ4_0Bytes>(blocks + 2);
-  }
-};
-
-struct Q4K {
-  static constexpr std::size_t kBytes = kQ4KBytes;
-  static constexpr Added kAdded = Added::kMinimums;
-  static HWY_INLINE void scales(const std::uint8_t* block, float* scales, float* minimums) {
-    store_scales_q4_k(block, scales, minimums);
-  }
-  static HWY_INLINE Piece weights(const std::uint8_t* block) {
-    const Halves both = load_halves<32>(block + 16);
-    return piece_of({.first = low_nibbles(both.first), .second = low_nibbles(both.second)},
-                    {.first = high_nibbles(both.first), .second = high_nibbles(both.second)});
-  }
-};
-
-struct Q5K {
-  static constexpr std::size_t kBytes = kQ5KBytes;
-  static constexpr Added kAdded = Added::kMinimums;
-  static HWY_INLINE void scales(const std::uint8_t* block, float* scales, float* minimums) {
-    store_scales_q4_k(block, scales, minimums);
-  }
-  // Bit 2 * i + kOdd of a byte becomes bit 4 of group i.
-  template <std::size_t kOdd>
-  static HWY_INLINE Lines with_fifth(const Lines& nibbles, const std::uint8_t* fifth_bits) {
-    const Lines bits = load_twice(fifth_bits, fifth_bits);
-    return each_part(nibbles, [&](auto bytes, std::size_t part) HWY_ATTR {
-      const auto turns = words_of_groups<(28 + kOdd) % 32, (30 + kOdd) % 32, kOdd, 2 + kOdd>(part);
-      const auto turned =
-          hn::BitCast(Bytes(), hn::Ror(hn::BitCast(Bits(), bits.parts[part]), turns));
-      return hn::Or(bytes, hn::And(turned, hn::Set(Bytes(), std::uint8_t{16})));
-    });
-  }
-  static HWY_INLINE Piece weights(const std::uint8_t* block) {
-    const Halves both = load_halves<32>(block + 48);
-    return piece_of({.first = with_fifth<0>(low_nibbles(both.first), block + 16),
-                     .second = with_fifth<0>(low_nibbles(both.second), block + 32)},
-                    {.first = with_fifth<1>(high_nibbles(both.first), block + 16),
-                     .second = with_fifth<1>(high_nibbles(both.second), block + 32)});
-  }
-};
-
-struct Q6K {
-  static constexpr std::size_t kBytes = kQ6KBytes;
-  static constexpr Added kAdded = Added::kToQ6K;
-  // Sixteen: each half of a block has its own.
-  static HWY_INLINE void scales(const std::uint8_t* block, float* scales, float* /*minimums*/) {
-    const Floats df;
-    store_scaled<2 * kBlocks>(df, reinterpret_cast<const std::int8_t*>(block + 192),
-                              half_at(df, block + 208), scales);
-  }
-  // Nibbles of blocks 0 and 1 are low, of 2 and 3 high, as are the next four. Two higher bits of
-  // all four are in one byte.
-  template <std::size_t kOdd>
-  static HWY_INLINE Lines half(const std::uint8_t* low_bits, const std::uint8_t* high_bits) {
-    const Lines low = load_twice(low_bits + 32 * kOdd, low_bits + 64 + 32 * kOdd);
-    const Lines high = load_twice(high_bits, high_bits + 32);
-    return each_part(low, [&](auto bytes, std::size_t part) HWY_ATTR {
-      const auto turns =
-          words_of_groups<(28 + 2 * kOdd) % 32, 2 * kOdd, (28 + 2 * kOdd) % 32, 2 * kOdd>(part);
-      const auto nibbles = hn::BitCast(
-          Bytes(), hn::Shr(hn::BitCast(Bits(), bytes), words_of_groups<0, 4, 0, 4>(part)));
-      const auto turned =
-          hn::BitCast(Bytes(), hn::Ror(hn::BitCast(Bits(), high.parts[part]), turns));
-      return hn::Or(hn::And(nibbles, hn::Set(Bytes(), std::uint8_t{15})),
-                    hn::And(turned, hn::Set(Bytes(), std::uint8_t{48})));
-    });
-  }
-  static HWY_INLINE Piece weights(const std::uint8_t* block) {
-    return piece_of(
-        {.first = half<0>(block, block + 128), .second = half<0>(block + 16, block + 144)},
-        {.first = half<1>(block, block + 128), .second = half<1>(block + 16, block + 144)});
-  }
-};
-
-struct Iq4Xs {
-  static constexpr std::size_t kBytes = kIq4XsBytes;
-  static constexpr Added kAdded = Added::kToSigned;
-  static HWY_INLINE void scales(const std::uint8_t* block, float* scales, float* /*minimums*/) {
-    std::uint16_t high_bits = 0;
-    std::memcpy(&high_bits, block + 2, sizeof(high_bits));
-    std::uint64_t numbers = 0;
-    for (unsigned i = 0; i < kBlocks; ++i) {
-      const unsigned low = (block[4 + i / 2] >> (4 * (i % 2))) & 15U;
-      const unsigned high = (high_bits >> (2 * i)) & 3U;
-      numbers |= std::uint64_t{((low | (high << 4U)) - 32) & 255U} << (8 * i);
-    }
-    const Eight df;
-    store_scaled<kBlocks>(df, reinterpret_cast<const std::int8_t*>(&numbers), half_at(df, block),
-                          scales);
-  }
-  static HWY_INLINE Piece weights(const std::uint8_t* block) {
-    const auto table = hn::LoadDup128(Signed(), kIq4Levels);
-    Piece piece = load_nibbles<16>(block + 8);
-    for (Lines& lines : piece.quarters) {
-      lines = each_part(lines, [&](auto bytes, std::size_t) HWY_ATTR {
-        return hn::BitCast(Bytes(), hn::TableLookupBytes(table, hn::BitCast(Signed(), bytes)));
-      });
-    }
-    return from_signed(piece);
-  }
-};
-
-// --- products
+// How far ahead rows are read, which follow each other, and how far their pages are opened.
+constexpr std::size_t kAheadBytes = 3072;
+constexpr std::size_t kPageAheadBytes = kAheadBytes + 4096;
 
 using Sums = hn::Vec<Words>;
 
@@ -393,8 +32,7 @@ using Sums = hn::Vec<Words>;
 template <bool kIsSigned, std::size_t kFirst, std::size_t kCount>
 HWY_INLINE Sums multiply_quarters(const Piece& piece, std::size_t part, const std::int8_t* numbers,
                                   Sums sums) {
-  const auto weights = [&](std::size_t i)
-                           HWY_ATTR { return piece.quarters[kFirst + i].parts[part]; };
+  const Lines* quarters = piece.quarters + kFirst;
   const auto column = [&](std::size_t i) HWY_ATTR {
     return hn::Load(Signed(), numbers + 64 * (kFirst + i) + kVectorBytes * part);
   };
@@ -403,7 +41,7 @@ HWY_INLINE Sums multiply_quarters(const Piece& piece, std::size_t part, const st
     const auto ones = hn::Set(Shorts(), 1);
     if constexpr (kIsSigned) {
       for (std::size_t i = 0; i < kCount; ++i) {
-        const auto signs = hn::BitCast(Signed(), weights(i));
+        const auto signs = hn::BitCast(Signed(), quarters[i].parts[part]);
         const auto pairs =
             hn::SatWidenMulPairwiseAdd(Shorts(), hn::BitCast(Bytes(), hn::Abs(signs)),
                                        hn::IfNegativeThenNegOrUndefIfZero(signs, column(i)));
@@ -412,18 +50,20 @@ HWY_INLINE Sums multiply_quarters(const Piece& piece, std::size_t part, const st
       return sums;
     }
     // All pairs fit into 16 bits: 4 * 2 * 31 * 127 of Q5_K, 2 * 2 * 63 * 127 of Q6_K.
-    auto pairs = hn::SatWidenMulPairwiseAdd(Shorts(), weights(0), column(0));
+    auto pairs = hn::SatWidenMulPairwiseAdd(Shorts(), quarters[0].parts[part], column(0));
     for (std::size_t i = 1; i < kCount; ++i) {
-      pairs = hn::Add(pairs, hn::SatWidenMulPairwiseAdd(Shorts(), weights(i), column(i)));
+      pairs =
+          hn::Add(pairs, hn::SatWidenMulPairwiseAdd(Shorts(), quarters[i].parts[part], column(i)));
     }
     return hn::Add(sums, hn::WidenMulPairwiseAdd(Words(), pairs, ones));
   }
   for (std::size_t i = 0; i < kCount; ++i) {
-    sums = hn::SumOfMulQuadAccumulate(Words(), weights(i), column(i), sums);
+    sums = hn::SumOfMulQuadAccumulate(Words(), quarters[i].parts[part], column(i), sums);
   }
 #else
   for (std::size_t i = 0; i < kCount; ++i) {
-    sums = hn::SumOfMulQuadAccumulate(Words(), hn::BitCast(Signed(), weights(i)), column(i), sums);
+    sums = hn::SumOfMulQuadAccumulate(Words(), hn::BitCast(Signed(), quarters[i].parts[part]),
+                                      column(i), sums);
   }
 #endif
   return sums;
@@ -451,70 +91,61 @@ HWY_INLINE hn::Vec<Floats> spread_scales(const float* scales, std::size_t offset
   return hn::TableLookupLanes(hn::Load(df, scales + table), idx);
 }
 
-// Eight numbers in a vector, or those from `i` on.
-HWY_INLINE hn::Vec<Floats> load_eight(const float* numbers, std::size_t i) {
-#if HWY_MAX_BYTES >= 64
-  return hn::ZeroExtendVector(Floats(), hn::Load(Eight(), numbers + i));
-#else
-  return hn::Load(Floats(), numbers + i);
-#endif
+// What sums begin with, to take off what was added to weights.
+template <Added kAdded>
+HWY_INLINE Sums start_of_sums(const DotColumn& column, std::size_t part) {
+  const Words dw;
+  const std::int32_t* added = column.added_to_signed + kFloats * part;
+  if constexpr (kAdded == Added::kToSigned && kHasVnni) return hn::Load(dw, added);
+  // 8, a sixteenth of 128.
+  if constexpr (kAdded == Added::kToQ4_0) return hn::ShiftRight<4>(hn::Load(dw, added));
+  return hn::Zero(dw);
 }
 
-// Sums of a row with its columns, a vector of each. One column has two, because each waits for
-// the one before.
+// A row has a vector of sums for each column. One column has two, because each waits for the one
+// before.
 template <std::size_t kColumns>
-struct RowSums {
-  static constexpr std::size_t kChains = kColumns == 1 ? 2 : 1;
-  hn::Vec<Floats> of[kColumns * kChains];
-};
+constexpr std::size_t kChains = kColumns == 1 ? 2 : 1;
+template <std::size_t kColumns>
+constexpr std::size_t kRowSums = kColumns * kChains<kColumns>;
 
 template <class Type, std::size_t kColumns>
 HWY_INLINE void add_piece(const std::uint8_t* blocks, const DotColumn* columns,
-                          RowSums<kColumns>& sums) {
+                          hn::Vec<Floats>* sums) {
   const Floats df;
-  constexpr std::size_t kChains = RowSums<kColumns>::kChains;
-  constexpr bool kIsSigned = Type::kAdded == Added::kToSigned;
+  constexpr Added kAdded = Type::kAdded;
   alignas(64) float scales[2 * kBlocks];
-  alignas(64) float minimums[kBlocks];
-  Type::scales(blocks, scales, minimums);
+  Type::scales(blocks, scales);
   const Piece piece = Type::weights(blocks);
   for (std::size_t part = 0; part < kParts; ++part) {
-    const auto factors =
-        spread_scales < kIsSigned || Type::kAdded == Added::kMinimums ? 1 : 2 > (scales, 0, part);
+    const auto factors = spread_scales<kAdded == Added::kToQ6K ? 2 : 1>(scales, 0, part);
     for (std::size_t c = 0; c < kColumns; ++c) {
       const DotColumn& column = columns[c];
-      auto& sum = sums.of[c * kChains];
-      const auto column_scales = hn::Load(df, column.scales + kFloats * part);
-      if constexpr (Type::kAdded == Added::kToQ6K) {
-        const auto zero = hn::Zero(Words());
-        const auto first =
-            hn::ConvertTo(df, multiply_quarters<false, 0, 2>(piece, part, column.numbers, zero));
-        const auto second =
-            hn::ConvertTo(df, multiply_quarters<false, 2, 2>(piece, part, column.numbers, zero));
-        const auto scaled =
-            hn::MulAdd(second, spread_scales<2>(scales, 1, part), hn::Mul(first, factors));
-        sum = hn::MulAdd(scaled, column_scales, sum);
+      const auto start = start_of_sums<kAdded>(column, part);
+      hn::Vec<Floats> scaled;
+      if constexpr (kAdded == Added::kToQ6K) {
+        const auto first = multiply_quarters<false, 0, 2>(piece, part, column.numbers, start);
+        const auto second = multiply_quarters<false, 2, 2>(piece, part, column.numbers, start);
+        scaled = hn::MulAdd(hn::ConvertTo(df, second), spread_scales<2>(scales, 1, part),
+                            hn::Mul(hn::ConvertTo(df, first), factors));
       } else {
-        auto start = hn::Zero(Words());
-        if constexpr (kIsSigned && kHasVnni) {
-          start = hn::Load(Words(), column.added_to_signed + kFloats * part);
-        }
-        const auto dots = hn::ConvertTo(
-            df, multiply_quarters<kIsSigned, 0, 4>(piece, part, column.numbers, start));
-        sum = hn::MulAdd(hn::Mul(dots, factors), column_scales, sum);
+        constexpr bool kIsSigned = kAdded == Added::kToSigned;
+        const auto dots = multiply_quarters<kIsSigned, 0, 4>(piece, part, column.numbers, start);
+        scaled = hn::Mul(hn::ConvertTo(df, dots), factors);
       }
+      auto& sum = sums[c * kChains<kColumns>];
+      sum = hn::MulAdd(scaled, hn::Load(df, column.scales + kFloats * part), sum);
     }
   }
-  for (std::size_t c = 0; c < kColumns; ++c) {
-    auto& sum = sums.of[c * kChains + kChains - 1];
-    if constexpr (Type::kAdded == Added::kToQ6K) {
-      for (std::size_t i = 0; i < 2 * kBlocks; i += kFloats) {
-        sum = hn::NegMulAdd(hn::Load(df, scales + i), hn::Load(df, columns[c].added_to_q6_k + i),
-                            sum);
-      }
-    } else if constexpr (Type::kAdded == Added::kMinimums) {
-      for (std::size_t i = 0; i < kBlocks; i += kFloats) {
-        sum = hn::NegMulAdd(load_eight(minimums, i), load_eight(columns[c].sums, i), sum);
+  if constexpr (kAdded == Added::kToQ6K || kAdded == Added::kMinimums) {
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      const float* numbers =
+          kAdded == Added::kToQ6K ? columns[c].added_to_q6_k : columns[c].minimums;
+      auto& sum = sums[(c + 1) * kChains<kColumns> - 1];
+      // Scales of Q4_K meet zeroes, where a vector has both scales and minima.
+      constexpr std::size_t kFirst = kAdded == Added::kToQ6K || kFloats == 16 ? 0 : kBlocks;
+      for (std::size_t i = kFirst; i < 2 * kBlocks; i += kFloats) {
+        sum = hn::NegMulAdd(hn::Load(df, scales + i), hn::Load(df, numbers + i), sum);
       }
     }
   }
@@ -522,13 +153,13 @@ HWY_INLINE void add_piece(const std::uint8_t* blocks, const DotColumn* columns,
 
 // totals[c] = sum of vector c.
 template <std::size_t kColumns>
-HWY_INLINE void store_totals(const RowSums<kColumns>& sums, float* totals) {
+HWY_INLINE void store_totals(const hn::Vec<Floats>* sums, float* totals) {
   const Floats df;
   if constexpr (kColumns == 1) {
-    totals[0] = hn::ReduceSum(df, hn::Add(sums.of[0], sums.of[1]));
+    totals[0] = hn::ReduceSum(df, hn::Add(sums[0], sums[1]));
   } else if constexpr (kColumns == 2) {
-    totals[0] = hn::ReduceSum(df, sums.of[0]);
-    totals[1] = hn::ReduceSum(df, sums.of[1]);
+    totals[0] = hn::ReduceSum(df, sums[0]);
+    totals[1] = hn::ReduceSum(df, sums[1]);
   } else {
     const hn::Repartition<double, Floats> dd;
     const hn::FixedTag<float, 4> d4;
@@ -536,8 +167,8 @@ HWY_INLINE void store_totals(const RowSums<kColumns>& sums, float* totals) {
       return hn::BitCast(dd, hn::Add(hn::InterleaveLower(df, a, b), hn::InterleaveUpper(df, a, b)));
     };
     for (std::size_t c = 0; c < kColumns; c += 4) {
-      const auto low = add_two(sums.of[c], sums.of[c + 1]);
-      const auto high = add_two(sums.of[c + 2], sums.of[c + 3]);
+      const auto low = add_two(sums[c], sums[c + 1]);
+      const auto high = add_two(sums[c + 2], sums[c + 3]);
       const auto four = hn::Add(hn::BitCast(df, hn::InterleaveLower(dd, low, high)),
                                 hn::BitCast(df, hn::InterleaveUpper(dd, low, high)));
 #if HWY_MAX_BYTES >= 64
@@ -553,30 +184,44 @@ HWY_INLINE void store_totals(const RowSums<kColumns>& sums, float* totals) {
   }
 }
 
+// Weights come from memory. The machine reads ahead within a page only: one line of the page after
+// this one, fetched early, makes it begin there in time (1.2x with one column).
+template <std::size_t kBytes>
+HWY_INLINE void read_ahead(const std::uint8_t* blocks) {
+  for (std::size_t line = 0; line < kBytes; line += 64) {
+    __builtin_prefetch(blocks + kAheadBytes + line);
+  }
+  __builtin_prefetch(blocks + kPageAheadBytes, 0, 2);
+}
+
+// totals[c] = row * column c.
 template <class Type, std::size_t kColumns>
-void dot_rows(const DotWork& work) {
+HWY_INLINE void dot_row(const DotWork& work, std::size_t row, float* totals) {
   constexpr std::size_t kInner = kDotInner;
   const auto n_inner = static_cast<std::size_t>(work.n_inner);
-  const std::size_t n_whole = n_inner / kInner;
-  const std::size_t rest_bytes = n_inner % kInner * Type::kBytes / kInner;
+  const auto* blocks = reinterpret_cast<const std::uint8_t*>(work.rows) + row * work.row_bytes;
+  const DotColumn* columns = work.columns;
+  hn::Vec<Floats> sums[kRowSums<kColumns>];
+  for (auto& sum : sums) sum = hn::Zero(Floats());
+  for (std::size_t i = 0; i < n_inner / kInner; ++i) {
+    read_ahead<Type::kBytes>(blocks);
+    add_piece<Type, kColumns>(blocks, columns, sums);
+    blocks += Type::kBytes;
+    columns += kColumns;
+  }
+  if (const std::size_t rest_bytes = n_inner % kInner * Type::kBytes / kInner; rest_bytes > 0) {
+    std::uint8_t rest[Type::kBytes] = {};
+    std::memcpy(rest, blocks, rest_bytes);
+    add_piece<Type, kColumns>(rest, columns, sums);
+  }
+  store_totals<kColumns>(sums, totals);
+}
+
+template <class Type, std::size_t kColumns>
+void dot_rows(const DotWork& work) {
   for (std::size_t row = 0; row < static_cast<std::size_t>(work.n_rows); ++row) {
-    const auto* blocks = reinterpret_cast<const std::uint8_t*>(work.rows) + row * work.row_bytes;
-    const DotColumn* columns = work.columns;
-    RowSums<kColumns> sums;
-    for (auto& sum : sums.of) sum = hn::Zero(Floats());
-    for (std::size_t i = 0; i < n_whole; ++i, blocks += Type::kBytes, columns += kColumns) {
-      for (std::size_t line = 0; line < Type::kBytes; line += 64) {
-        hwy::Prefetch(blocks + kAheadBytes + line);
-      }
-      add_piece<Type, kColumns>(blocks, columns, sums);
-    }
-    if (rest_bytes > 0) {
-      std::uint8_t rest[Type::kBytes] = {};
-      std::memcpy(rest, blocks, rest_bytes);
-      add_piece<Type, kColumns>(rest, columns, sums);
-    }
-    alignas(64) float totals[kColumns];
-    store_totals(sums, totals);
+    alignas(16) float totals[kColumns];
+    dot_row<Type, kColumns>(work, row, totals);
     float* result = work.result + row;
     for (std::size_t c = 0; c < static_cast<std::size_t>(work.n_columns); ++c) {
       float& to = result[c * work.result_stride];
@@ -629,7 +274,8 @@ void PackDotColumn(const float* numbers, std::int64_t n, DotColumn* to) {
       to->added_to_signed[idx] = -64 * sums[block];
       to->scales[idx] = scales[block];
     }
-    to->sums[block] = scales[block] * static_cast<float>(sums[block]);
+    to->minimums[block] = 0;
+    to->minimums[kBlocks + block] = scales[block] * static_cast<float>(sums[block]);
   }
 }
 

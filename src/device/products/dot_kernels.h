@@ -24,7 +24,7 @@ struct alignas(64) DotColumn {
   // What takes off the numbers that were added to weights, because bytes of weights are unsigned.
   std::int32_t added_to_signed[16];  // 128 to each: -64 * sum of the block's numbers, twice
   float added_to_q6_k[16];  // 32 to each: 32 * scale * sum of 16 numbers, in the column's order
-  float sums[8];            // scale * sum of the block's numbers
+  float minimums[16];       // eight zeroes, and scale * sum of each block's numbers
 };
 
 // How many columns share the reading of a row, at most. A power of two.
