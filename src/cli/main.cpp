@@ -301,7 +301,8 @@ int run_bench(const slipstream::bench::Options& options,
 // These variables configure stock programs; here --kv and --stream-experts decide. If they stayed
 // set, a cache called f16 would be compressed, and results for stock would be slipstream's.
 void forget_choices_for_stock() {
-  for (const char* name : {slipstream::turbo::kSchemeVariable, slipstream::turbo::kExpertsVariable})
+  for (const char* name : {slipstream::turbo::kSchemeVariable, slipstream::turbo::kExpertsVariable,
+                           slipstream::turbo::kPromptsVariable})
     (void)unsetenv(name);
 }
 

@@ -67,7 +67,7 @@ bool decode(llama_context* context, int first, int n) {
 
 // Prints by how many bytes the resident set has grown. Without mmap a model is anonymous memory, so
 // only that is counted: how many pages of libraries are resident differs from run to run.
-int fill(const char* path, const char* kv, const char* load_mode) {
+int fill(const char* path, const char* kv, const char* load_mode, bool is_repacked) {
   const Result<KvScheme> scheme = parse_kv_scheme(kv);
   if (!scheme) return 1;
   ggml_backend_load_all();
@@ -75,6 +75,7 @@ int fill(const char* path, const char* kv, const char* load_mode) {
   const std::int64_t before = status_bytes(counted);
   llama_model_params params = llama_model_default_params();
   params.load_mode = llama_load_mode_from_str(load_mode);
+  params.use_extra_bufts = is_repacked;
   const llama_model_ptr model(llama_model_load_from_file(path, params));
   if (!model) return 1;
   const llama_context_ptr context = make_context(model.get(), *scheme);
@@ -88,14 +89,16 @@ int fill(const char* path, const char* kv, const char* load_mode) {
 
 // --- the test
 
+// prompts: "on": our own products, of weights as they are in the file.
 double measure(const std::filesystem::path& model, const KvScheme& scheme,
-               std::string_view load_mode = "mmap") {
+               std::string_view load_mode = "mmap", std::string_view prompts = "off") {
   const std::string plugin =
-      scheme.is_turbo()
-          ? format_text("GGML_BACKEND_PATH={} GGML_TURBO_KV={}", TURBO_PLUGIN, scheme.name())
-          : "";
-  const std::string command = format_text("env {} /proc/{}/exe --fill {} {} {} 2>/dev/null", plugin,
-                                          ::getpid(), model.string(), scheme.name(), load_mode);
+      scheme.is_turbo() ? format_text("GGML_BACKEND_PATH={} GGML_TURBO_KV={} GGML_TURBO_PROMPTS={}",
+                                      TURBO_PLUGIN, scheme.name(), prompts)
+                        : "";
+  const std::string command =
+      format_text("env {} /proc/{}/exe --fill {} {} {} {} 2>/dev/null", plugin, ::getpid(),
+                  model.string(), scheme.name(), load_mode, prompts == "on" ? "plain" : "repacked");
   double n_bytes = 0;
   std::FILE* output = ::popen(command.c_str(), "r");
   EXPECT_EQ(std::fscanf(output, "%lf", &n_bytes), 1) << command;
@@ -152,6 +155,21 @@ TEST(Forecast, TotalIsWhatIsResidentWithoutMmap) {
   expect_near(resident, forecasted->total(), 0.05 * resident, "turbo4 without mmap");
 }
 
+// Nothing is copied where our own products read the mapped weights.
+TEST(Forecast, OfPlainWeightsIsWhatIsResident) {
+  ggml_backend_load_all();
+  const KvScheme scheme = *parse_kv_scheme("turbo4");
+  const std::filesystem::path model = make_wide_model();
+  const Result<ModelProfile> profile = read_profile(model, {.are_plain = true});
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(profile->weights.copied, 0U);
+  const Result<MemoryForecast> forecasted = forecast(*profile, scheme, kShape);
+  const double resident = measure(model, scheme, "mmap", "on");
+  std::filesystem::remove(model);
+  ASSERT_TRUE(forecasted) << forecasted.error().message;
+  expect_near(resident, forecasted->resident(), 0.05 * resident, "turbo4 with own products");
+}
+
 // The shapes are small: pages of libraries and tables are a good part of what they take.
 constexpr double kSmallChange = 1.5 * kMiB;
 
@@ -181,8 +199,8 @@ INSTANTIATE_TEST_SUITE_P(All, ForecastOfShape, testing::ValuesIn(std::array{SHAP
 }  // namespace slipstream
 
 int main(int argc, char** argv) {
-  if (argc == 5 && std::string_view(argv[1]) == "--fill") {
-    return slipstream::fill(argv[2], argv[3], argv[4]);
+  if (argc == 6 && std::string_view(argv[1]) == "--fill") {
+    return slipstream::fill(argv[2], argv[3], argv[4], std::string_view(argv[5]) == "repacked");
   }
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -56,6 +56,15 @@ class Completion(unittest.TestCase):
             with self.subTest(shape=shape):
                 self.assert_same(FIXTURES / f"{shape}.gguf", PROMPTS[2])
 
+    def test_own_products_answer_from_a_long_prompt(self):
+        question = (f"<|im_start|>user\n{HAYSTACK[:900]}\nWe met amber lantern today.\n"
+                    f"{HAYSTACK[900:1800]}\nWhat is the full name of amber?<|im_end|>\n"
+                    "<|im_start|>assistant\n")
+        for kv in ("f16", "turbo8v4"):
+            with self.subTest(kv=kv):
+                text, _ = ours(NEEDLE_MODEL, question, "--kv", kv, "--prompts", "on")
+                self.assertIn("amber lantern", text)
+
     def test_says_what_it_did(self):
         text, said = ours(NEEDLE_MODEL, PROMPTS[0], "--kv", "turbo8v4")
         self.assertTrue(text)
