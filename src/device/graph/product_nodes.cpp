@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "device/log.h"
+
 namespace slipstream::turbo {
 namespace {
 
@@ -13,14 +15,21 @@ constexpr std::int64_t kManyColumns = 32;
 // The same for the columns that an expert has on average.
 constexpr std::int64_t kManyExpertColumns = 8;
 
+// The buffer of a weight; null if the tensor is none.
+ggml_backend_buffer_t weights_buffer(const ggml_tensor* tensor) {
+  ggml_backend_buffer_t buffer =
+      tensor->view_src != nullptr ? tensor->view_src->buffer : tensor->buffer;
+  const bool is_weight = buffer != nullptr &&
+                         ggml_backend_buffer_get_usage(buffer) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
+  return is_weight ? buffer : nullptr;
+}
+
 // Whether rows of weights lie one behind the other, in the file's own layout. Stock's other layouts
 // are in buffers that are not the host's.
 bool are_plain_weights(const ggml_tensor* tensor) {
-  ggml_backend_buffer_t buffer =
-      tensor->view_src != nullptr ? tensor->view_src->buffer : tensor->buffer;
-  return buffer != nullptr && ggml_backend_buffer_is_host(buffer) &&
-         ggml_backend_buffer_get_usage(buffer) == GGML_BACKEND_BUFFER_USAGE_WEIGHTS &&
-         tensor->ne[3] == 1 && tensor->nb[0] == ggml_type_size(tensor->type) &&
+  ggml_backend_buffer_t buffer = weights_buffer(tensor);
+  return buffer != nullptr && ggml_backend_buffer_is_host(buffer) && tensor->ne[3] == 1 &&
+         tensor->nb[0] == ggml_type_size(tensor->type) &&
          tensor->nb[1] >= ggml_row_size(tensor->type, tensor->ne[0]);
 }
 
@@ -143,7 +152,19 @@ void ProductNodes::plan(ggml_cgraph* graph) {
   for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
     const ggml_tensor* node = ggml_graph_node(graph, i);
     make_room(node, product_kind(node));
+    if (node->op == GGML_OP_MUL_MAT) advise(node->src[0]);
   }
+}
+
+void ProductNodes::advise(const ggml_tensor* weights) {
+  ggml_backend_buffer_t buffer = weights_buffer(weights);
+  if (has_advised_ || buffer == nullptr || ggml_backend_buffer_is_host(buffer)) return;
+  has_advised_ = true;
+  log_line(
+      GGML_LOG_LEVEL_WARN,
+      format_text("weights are in stock's layout {}, which our own products cannot read: start "
+                  "with --no-repack",
+                  ggml_backend_buffer_name(buffer)));
 }
 
 void ProductNodes::make_room(const ggml_tensor* product, ProductKind kind) {

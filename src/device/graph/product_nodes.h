@@ -63,11 +63,14 @@ class ProductNodes {
     const ggml_tensor* choices;  // of experts; null without them
   };
 
+  // Says once that stock's own layouts are in the way.
+  void advise(const ggml_tensor* weights);
   template <class Task>
   void add_columns(std::deque<Task>& tasks, const ggml_tensor* product, bool is_packed);
   void add_few_of_experts(const ggml_tensor* product, bool is_packed);
   void add_many_of_experts(const ggml_tensor* product, bool is_packed);
 
+  bool has_advised_ = false;
   std::size_t n_products_ = 0;
   // Deques, because tasks must keep their addresses.
   std::deque<DotTask> few_;

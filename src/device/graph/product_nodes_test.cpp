@@ -7,10 +7,12 @@
 #include <cmath>
 #include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "device/graph/one_thread_test_support.h"
 #include "device/graph/shadow_graph.h"
+#include "device/kv_buffer/kv_buffer.h"
 #include "device/products/product_test_support.h"
 
 namespace slipstream::turbo {
@@ -296,6 +298,29 @@ TEST_P(ProductNodesOfType, GiveWhatStockGivesForFewTokensOfExperts) {
 }
 
 // Products that stay stock's.
+// Stock's own layouts are in buffers that are not the host's. So is the compressed cache.
+TEST_F(ProductNodesTest, SayOnceWhatIsInTheWay) {
+  KvBufferType other{Scheme()};
+  const ggml_backend_buffer_ptr buffer(ggml_backend_buft_alloc_buffer(other.handle(), 1 << 20));
+  ggml_backend_buffer_set_usage(buffer.get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+  ggml_tensor* weights = new_weights(GGML_TYPE_Q8_0);
+  weights->buffer = buffer.get();
+  weights->data = ggml_backend_buffer_get_base(buffer.get());
+  add(ggml_mul_mat(context_.get(), weights, new_columns(kMany)));
+  std::string said;
+  ggml_log_set([](ggml_log_level, const char* line,
+                  void* text) { *static_cast<std::string*>(text) += line; },
+               &said);
+  ProductNodes products;
+  products.plan(graph_);
+  EXPECT_EQ(products.n_products(), 0U);
+  EXPECT_NE(said.find("start with --no-repack"), std::string::npos) << said;
+  said.clear();
+  products.plan(graph_);
+  ggml_log_set(nullptr, nullptr);
+  EXPECT_EQ(said, "");
+}
+
 TEST_F(ProductNodesTest, LeaveWeightsInF32) {
   ggml_tensor* columns = new_columns(kMany);
   const ggml_tensor* result =
