@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -170,6 +171,28 @@ TEST_F(ProductNodesTest, ReadColumnsThatAreApart) {
   allocate();
   fill(all);
   expect_as_stock(result, 2);
+}
+
+// If a model computes numbers that are not finite, its output must show that.
+TEST_P(ProductNodesOfType, ShowNumbersThatAreNotFinite) {
+  for (const std::int64_t n_columns : {std::int64_t{1}, std::int64_t{5}, kMany}) {
+    for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+      context_ = new_context();
+      weights_context_ = new_context();
+      graph_ = ggml_new_graph(context_.get());
+      ggml_tensor* columns = new_columns(n_columns);
+      const ggml_tensor* result =
+          add(ggml_mul_mat(context_.get(), new_weights(GetParam()), columns));
+      allocate();
+      fill(columns);
+      ggml_backend_tensor_set(columns, &bad, 77 * sizeof(float), sizeof(float));  // column 0
+      if (compute(true) == 0) continue;                                           // stock's
+      const std::vector<float> got = read(result);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        ASSERT_EQ(std::isfinite(got[i]), i >= kRows) << n_columns << " columns: " << i;
+      }
+    }
+  }
 }
 
 // Whatever shape a model has.

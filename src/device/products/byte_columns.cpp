@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/products/byte_columns.cpp"
@@ -32,8 +33,17 @@ HWY_INLINE void round_block(const float* HWY_RESTRICT from, std::int8_t* HWY_RES
   const Words dw;
   const std::size_t n_lanes = hn::Lanes(df);
   auto maxima = hn::Zero(df);
+  auto is_broken = hn::MaskFalse(df);
   for (std::size_t i = 0; i < kBlock; i += n_lanes) {
-    maxima = hn::Max(maxima, hn::Abs(hn::LoadU(df, from + i)));
+    const auto magnitudes = hn::Abs(hn::LoadU(df, from + i));
+    maxima = hn::Max(maxima, magnitudes);
+    is_broken = hn::Or(is_broken, hn::Not(hn::IsFinite(magnitudes)));
+  }
+  if (!hn::AllFalse(df, is_broken)) {
+    std::memset(numbers, 0, kBlock);
+    *scale = std::numeric_limits<float>::quiet_NaN();
+    *sum = 0;
+    return;
   }
   const float largest = hn::ReduceMax(df, maxima);
   const bool is_zero = largest < kSmallest;

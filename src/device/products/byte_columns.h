@@ -1,6 +1,7 @@
 // Columns of a product rounded to 8 bits, in blocks of 32 numbers.
 //
-// A number is numbers[k] * scale of its block, |numbers[k]| <= 127. The sum of a block's numbers is
+// A number is numbers[k] * scale of its block, |numbers[k]| <= 127. The scale of a block with a
+// number that is not finite is NaN, so that every product with it is. The sum of a block's numbers is
 // kept, because weights are multiplied as unsigned: what was added to all weights of a block is
 // taken off with it, as are the minima of types that have them.
 //

@@ -93,6 +93,9 @@ HWY_INLINE hn::Vec<Bytes> quad_of_column(const std::byte* numbers) {
 }
 
 // sums[column][row] = sum over kPartQuads quads. kQuadsInSum are added in 16 bits.
+//
+// Loops are unrolled because g++ 16 otherwise moves the sums between registers in every round; not
+// further, because it then keeps them in memory on AVX2.
 template <std::size_t kPartQuads, std::size_t kQuadsInSum>
 HWY_INLINE void multiply_quads(const std::byte* HWY_RESTRICT weights,
                                const std::byte* HWY_RESTRICT numbers, hn::Vec<Words>* sums) {

@@ -1,7 +1,7 @@
 // The kernels of products of bytes: weights as unsigned bytes, columns rounded to signed ones.
 //
-// Four products of bytes and their sum are one instruction, where floats need four. Sums of
-// integers end with the scale, after a part of 32 k or a whole block of them; sums of blocks are
+// Four products of bytes and their sum are one instruction with VNNI, where floats need four. Sums
+// of integers end where the scale does: after a block of 32 k, or a part of it. Sums of blocks are
 // floats. All that belongs to 32 k lies together:
 //
 //   group    as many rows as a vector has words:  [block of 32 k] of

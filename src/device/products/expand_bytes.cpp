@@ -190,28 +190,20 @@ void BytesOfQ6K(const void* blocks, std::int64_t n, const ByteRow& row) {
   }
 }
 
-// The table of IQ2_XXS is not public: ggml expands, and its floats are divided by their scale.
 void BytesOfIq2Xxs(const void* blocks, std::int64_t n, const ByteRow& row) {
-  constexpr std::size_t kIq2XxsBytes =
-      66;  // f16 scale, eight times 32 bits of codes and 32 of signs
-  const hn::CappedTag<float, 16> df;
-  const hn::Rebind<std::uint8_t, decltype(df)> db;
-  const hn::Rebind<std::int32_t, decltype(df)> dw;
+  const Bytes db;
+  const Iq2XxsTable& table = iq2_xxs_table();
   const auto* block = static_cast<const std::uint8_t*>(blocks);
-  alignas(64) float floats[kSuperBlock];
   for (std::int64_t i = 0; i < n / kBlock; i += 8, block += kIq2XxsBytes) {
-    ggml_get_type_traits(GGML_TYPE_IQ2_XXS)->to_float(block, floats, kSuperBlock);
-    for (std::size_t part = 0; part < 8; ++part) {
-      const std::uint8_t scale_bits = block[2 + 8 * part + 7] >> 4U;
-      const float scale = half_at(block) * (0.5F + static_cast<float>(scale_bits)) * 0.25F;
-      const auto inverse = hn::Set(df, scale == 0 ? 0 : 1 / scale);
-      std::uint8_t* bytes = row.bytes + (static_cast<std::size_t>(i) + part) * kBlock;
-      for (std::size_t k = 0; k < kBlock; k += hn::Lanes(df)) {
-        const auto words =
-            hn::NearestInt(hn::Mul(hn::LoadU(df, floats + part * kBlock + k), inverse));
-        hn::StoreU(hn::DemoteTo(db, hn::Add(words, hn::Set(dw, kIq2XxsOffset))), db, bytes + k);
+    for (unsigned part = 0; part < 8; ++part) {
+      alignas(32) std::int8_t levels[kBlock];
+      levels_of_iq2_xxs(block, part, table, levels);
+      std::uint8_t* bytes = row.bytes + (i + part) * kBlock;
+      for (std::size_t k = 0; k < kBlock; k += hn::Lanes(db)) {
+        const auto level = hn::Load(db, reinterpret_cast<const std::uint8_t*>(levels) + k);
+        hn::StoreU(hn::Add(level, hn::Set(db, std::uint8_t{kIq2XxsOffset})), db, bytes + k);
       }
-      write_signed_scale(row, i + static_cast<std::int64_t>(part), scale, kIq2XxsOffset);
+      write_signed_scale(row, i + part, scale_of_iq2_xxs(block, part), kIq2XxsOffset);
     }
   }
 }

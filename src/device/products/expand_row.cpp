@@ -217,6 +217,22 @@ void ExpandQ6K(const void* blocks, float* floats, std::int64_t n) {
   }
 }
 
+void ExpandIq2Xxs(const void* blocks, float* floats, std::int64_t n) {
+  const SixteenBytes db;
+  const Iq2XxsTable& table = iq2_xxs_table();
+  const auto* block = static_cast<const std::uint8_t*>(blocks);
+  for (std::int64_t i = 0; i < n; i += kSuperBlock, block += kIq2XxsBytes) {
+    for (unsigned part = 0; part < 8; ++part) {
+      alignas(32) std::int8_t levels[kBlock];
+      levels_of_iq2_xxs(block, part, table, levels);
+      const float scale = scale_of_iq2_xxs(block, part);
+      float* to = floats + i + kBlock * part;
+      store_scaled(hn::Load(db, levels), scale, to);
+      store_scaled(hn::Load(db, levels + 16), scale, to + 16);
+    }
+  }
+}
+
 // NOLINTEND(misc-use-internal-linkage)
 }  // namespace slipstream::turbo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -235,6 +251,7 @@ HWY_EXPORT(ExpandIq4Xs);
 HWY_EXPORT(ExpandQ4K);
 HWY_EXPORT(ExpandQ5K);
 HWY_EXPORT(ExpandQ6K);
+HWY_EXPORT(ExpandIq2Xxs);
 
 RowExpander row_expander(ggml_type type) {
   // Before the first choice a pointer would lead to the code that chooses, at every call.
@@ -252,6 +269,7 @@ RowExpander row_expander(ggml_type type) {
     case GGML_TYPE_Q4_K: return HWY_DYNAMIC_POINTER(ExpandQ4K);
     case GGML_TYPE_Q5_K: return HWY_DYNAMIC_POINTER(ExpandQ5K);
     case GGML_TYPE_Q6_K: return HWY_DYNAMIC_POINTER(ExpandQ6K);
+    case GGML_TYPE_IQ2_XXS: return HWY_DYNAMIC_POINTER(ExpandIq2Xxs);
     default: return ggml_get_type_traits(type)->to_float;
   }
 }

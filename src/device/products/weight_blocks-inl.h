@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "device/products/iq2_xxs_table.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace slipstream::turbo::HWY_NAMESPACE {
 
@@ -27,7 +29,9 @@ constexpr std::size_t kMxfp4Bytes = 17;   // exponent, 16 bytes of nibbles
 constexpr std::size_t kIq4XsBytes = 136;  // f16 scale, 16 + 32 bits of scales, 128 nibbles
 constexpr std::size_t kQ4KBytes = 144;    // f16 scale and minimum, 12 of scales, 128 of nibbles
 constexpr std::size_t kQ5KBytes = 176;    // the same with 32 bytes of fifth bits before the nibbles
-constexpr std::size_t kQ6KBytes = 210;    // 128 of low bits, 64 of high bits, 16 scales, f16 scale
+constexpr std::size_t kIq2XxsBytes =
+    66;  // f16 scale, eight times 32 bits of codes, 28 of signs, 4 of scale
+constexpr std::size_t kQ6KBytes = 210;  // 128 of low bits, 64 of high bits, 16 scales, f16 scale
 constexpr std::int64_t kBlock = 32;
 constexpr std::int64_t kSuperBlock = 256;
 
@@ -72,6 +76,32 @@ HWY_INLINE float scale_of_iq4_xs(const std::uint8_t* block, unsigned i) {
   const unsigned high_bits = block[2] | (unsigned{block[3]} << 8U);
   const unsigned high = (high_bits >> (2 * i)) & 3U;
   return half_at(block) * static_cast<float>(static_cast<int>(low | (high << 4U)) - 32);
+}
+
+// The scale of part `i` of eight of a block of IQ2_XXS.
+HWY_INLINE float scale_of_iq2_xxs(const std::uint8_t* block, std::size_t i) {
+  const unsigned bits = block[2 + 8 * i + 7] >> 4U;
+  return half_at(block) * (0.5F + static_cast<float>(bits)) * 0.25F;
+}
+
+// The thirty-two weights of part `i` of eight of a block of IQ2_XXS, without their scale.
+HWY_INLINE void levels_of_iq2_xxs(const std::uint8_t* block, std::size_t i,
+                                  const Iq2XxsTable& table, std::int8_t* HWY_RESTRICT levels) {
+  const hn::CappedTag<std::int8_t, 32> db;
+  const std::uint8_t* codes = block + 2 + 8 * i;
+  std::uint32_t sign_codes;
+  std::memcpy(&sign_codes, codes + 4, sizeof(sign_codes));
+  alignas(32) std::uint64_t magnitudes[4];
+  alignas(32) std::uint64_t signs[4];
+  for (unsigned eight = 0; eight < 4; ++eight) {
+    magnitudes[eight] = table.magnitudes[codes[eight]];
+    signs[eight] = table.signs[(sign_codes >> (7 * eight)) & 127U];
+  }
+  for (std::size_t k = 0; k < kBlock; k += hn::Lanes(db)) {
+    const auto magnitude = hn::Load(db, reinterpret_cast<const std::int8_t*>(magnitudes) + k);
+    const auto sign = hn::Load(db, reinterpret_cast<const std::int8_t*>(signs) + k);
+    hn::StoreU(hn::Sub(hn::Xor(magnitude, sign), sign), db, levels + k);
+  }
 }
 
 }  // namespace slipstream::turbo::HWY_NAMESPACE
