@@ -79,11 +79,12 @@ std::unique_ptr<ChatTemplate> read_chat_template(const Engine& engine) {
   return nullptr;
 }
 
-// The same as long as model, cache and program are: what else answers could depend on. None where
+// The same as long as model, cache, kernels and program are: what else answers could depend on. None where
 // the file cannot be read: it is loaded already, and answers without one.
 std::string system_fingerprint(const std::string& path, const KvPlan& kv) {
-  const std::string program_and_kv = format_text("{} {}", kVersion, kv.scheme);
-  const Result<Fingerprint> fingerprint = fingerprint_of(path, program_and_kv, kv.key_profile);
+  const std::string program =
+      format_text("{} {}{}", kVersion, kv.scheme, kv.has_products ? " products" : "");
+  const Result<Fingerprint> fingerprint = fingerprint_of(path, program, kv.key_profile);
   return fingerprint ? "fp_" + to_hex(*fingerprint).substr(0, 16) : "";
 }
 
@@ -125,6 +126,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                             {"kv", kv.scheme},
                             {"keys", kv.key_profile.empty() ? "-" : "fitted"},
                             {"expert_cache", kv.experts.empty() ? "-" : kv.experts},
+                            {"prompts", kv.has_products ? "own" : "stock"},
                             {"context", (*engine)->n_context()}});
   std::unique_ptr<ChatTemplate> chat_template = read_chat_template(**engine);
   const std::string file_name = std::filesystem::path(named.path).filename().string();

@@ -39,6 +39,14 @@ class ProductNodesTest : public testing::Test {
     use_known_threads(backend_.get());
   }
 
+  // For another graph.
+  void start_over() {
+    context_ = new_context();
+    weights_context_ = new_context();
+    graph_ = ggml_new_graph(context_.get());
+    choices_ = nullptr;
+  }
+
   ggml_tensor* new_weights(ggml_type type, std::int64_t n_rows = kRows) {
     return ggml_new_tensor_2d(weights_context_.get(), type, kInner, n_rows);
   }
@@ -177,9 +185,7 @@ TEST_F(ProductNodesTest, ReadColumnsThatAreApart) {
 TEST_P(ProductNodesOfType, ShowNumbersThatAreNotFinite) {
   for (const std::int64_t n_columns : {std::int64_t{1}, std::int64_t{5}, kMany}) {
     for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
-      context_ = new_context();
-      weights_context_ = new_context();
-      graph_ = ggml_new_graph(context_.get());
+      start_over();
       ggml_tensor* columns = new_columns(n_columns);
       const ggml_tensor* result =
           add(ggml_mul_mat(context_.get(), new_weights(GetParam()), columns));
@@ -202,9 +208,7 @@ TEST_F(ProductNodesTest, GiveWhatStockGivesForRandomShapes) {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random);
   };
   for (int i = 0; i < 150; ++i) {
-    context_ = new_context();
-    weights_context_ = new_context();
-    graph_ = ggml_new_graph(context_.get());
+    start_over();
     const ggml_type type = kProductTypes[draw(0, std::ssize(kProductTypes) - 1)];
     const std::int64_t n_inner = draw(1, 6) * std::max<std::int64_t>(32, ggml_blck_size(type));
     const std::int64_t n_rows = draw(1, 300);
@@ -217,7 +221,6 @@ TEST_F(ProductNodesTest, GiveWhatStockGivesForRandomShapes) {
     ggml_tensor* columns =
         ggml_new_tensor_3d(context_.get(), GGML_TYPE_F32, n_inner, has_experts ? 1 : n_columns,
                            has_experts ? n_columns : 1);
-    choices_ = nullptr;
     const ggml_tensor* result =
         add(has_experts ? ggml_mul_mat_id(context_.get(), weights, columns, new_choices(n_columns))
                         : ggml_mul_mat(context_.get(), weights, columns));
@@ -293,9 +296,7 @@ TEST_F(ProductNodesTest, FailWhereARouterChoseNoExpert) {
 
 TEST_P(ProductNodesOfType, GiveWhatStockGivesForFewColumns) {
   for (const std::int64_t n_columns : {1, 3, 8}) {
-    context_ = new_context();
-    weights_context_ = new_context();
-    graph_ = ggml_new_graph(context_.get());
+    start_over();
     ggml_tensor* columns = new_columns(n_columns);
     const ggml_tensor* result = add(ggml_mul_mat(context_.get(), new_weights(GetParam()), columns));
     allocate();
@@ -306,9 +307,7 @@ TEST_P(ProductNodesOfType, GiveWhatStockGivesForFewColumns) {
 
 TEST_P(ProductNodesOfType, GiveWhatStockGivesForFewTokensOfExperts) {
   for (const std::int64_t n_each : {std::int64_t{1}, kRanks}) {  // columns of a token
-    context_ = new_context();
-    weights_context_ = new_context();
-    graph_ = ggml_new_graph(context_.get());
+    start_over();
     ggml_tensor* columns = new_columns(n_each, 3);
     ggml_tensor* choices = new_choices(3);
     ggml_tensor* gate = ggml_mul_mat_id(context_.get(), new_experts(GetParam()), columns, choices);
