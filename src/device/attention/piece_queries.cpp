@@ -68,7 +68,7 @@ void PieceQueries::prepare(const PieceContext& context, std::size_t q) {
 
   *context.scratch.slopes.row(q) = slope_of(params_of(op).max_bias, head, op->src[0]->ne[2]);
   *context.scratch.centre_scores.row(q) =
-      keys.cache == nullptr ? 0 : dot(vector, keys.cache->centre(piece.kv_head));
+      keys.cache == nullptr ? 0 : dot_channels(vector, keys.cache->centre(piece.kv_head));
 }
 
 // Fitted codes are multiplied with queries in the fitted basis; rotated codes and the 8-bit copies

@@ -92,7 +92,7 @@ HWY_EXPORT(QuantiseDigits);
 float peak_of(std::span<const float> vector) {
   return HWY_DYNAMIC_DISPATCH(PeakOf)(vector.data(), vector.size());
 }
-float dot(std::span<const float> a, std::span<const float> b) {
+float dot_channels(std::span<const float> a, std::span<const float> b) {
   return HWY_DYNAMIC_DISPATCH(Dot)(a.data(), b.data(), a.size());
 }
 std::int32_t quantise_digit(std::span<const float> vector, float per_step, std::int8_t* digits) {

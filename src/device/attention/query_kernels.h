@@ -13,7 +13,7 @@ namespace slipstream::turbo {
 // REQUIRES: vectors here have a multiple of 16 numbers.
 [[nodiscard]] float peak_of(std::span<const float> vector);
 
-[[nodiscard]] float dot(std::span<const float> a, std::span<const float> b);
+[[nodiscard]] float dot_channels(std::span<const float> a, std::span<const float> b);
 
 // steps[c] = vector[c] * per_step, rounded to nearest, as one signed digit, or as two with
 // steps = high * 2^kQueryDigitShift + low. Gives the sum of all steps.

@@ -52,7 +52,7 @@ TEST(QueryKernels, Multiply) {
   GuardedQuery a(112, 2);
   GuardedQuery b(112, 3);
   const double sum = std::inner_product(a.span().begin(), a.span().end(), b.span().begin(), 0.0);
-  on_every_target([&] { EXPECT_NEAR(dot(a.span(), b.span()), sum, 1e-4); });
+  on_every_target([&] { EXPECT_NEAR(dot_channels(a.span(), b.span()), sum, 1e-4); });
 }
 
 TEST(QueryKernels, QuantiseToOneDigitOrTwo) {

@@ -112,9 +112,11 @@ bool is_few(ProductKind kind) {
 
 ProductKind expert_product_kind(const ggml_tensor* node, std::int64_t n_uses,
                                 std::int64_t n_experts) {
+  const ggml_tensor* columns = node->src[1];
   const ggml_tensor* choices = node->src[2];
-  if (!can_multiply_type(node->src[0]->type) || !are_floats(node->src[1]) ||
-      node->src[1]->ne[3] != 1 || !are_floats(node) || choices->type != GGML_TYPE_I32 ||
+  const bool has_column_each = columns->ne[1] == 1 || columns->ne[1] == choices->ne[0];
+  if (!can_multiply_type(node->src[0]->type) || !are_floats(columns) || columns->ne[3] != 1 ||
+      !has_column_each || !are_floats(node) || choices->type != GGML_TYPE_I32 ||
       choices->nb[0] != sizeof(std::int32_t)) {
     return ProductKind::kStock;
   }

@@ -352,6 +352,17 @@ TEST_F(ProductNodesTest, LeaveWeightsInF32) {
   expect_as_stock(result, 0);
 }
 
+// ggml repeats columns if there are fewer than experts of a token.
+TEST_F(ProductNodesTest, LeaveColumnsThatAreRepeated) {
+  ggml_tensor* columns = new_columns(2, kMany);
+  choices_ = ggml_new_tensor_2d(context_.get(), GGML_TYPE_I32, 4, kMany);
+  const ggml_tensor* result =
+      add(ggml_mul_mat_id(context_.get(), new_experts(GGML_TYPE_Q8_0), columns, choices_));
+  allocate();
+  fill(columns);
+  expect_as_stock(result, 0);
+}
+
 TEST_F(ProductNodesTest, LeaveWhatIsNoWeight) {
   ggml_tensor* columns = new_columns(kMany);
   const ggml_tensor* result =

@@ -251,31 +251,45 @@ void DotIq4Xs(const DotWork& work) { dot_type<Iq4Xs>(work); }
 std::int64_t ColumnsMax() { return std::int64_t{kColumnsMax}; }
 
 void PackDotColumn(const float* numbers, std::int64_t n, DotColumn* to) {
+  const Floats df;
+  const Words dw;
   alignas(64) std::int8_t rounded[kDotInner] = {};
   alignas(64) float scales[kBlocks] = {};
   alignas(64) std::int32_t sums[kBlocks] = {};
   round_column(
       numbers, n, 0,
       {.numbers = rounded, .scales = scales, .sums = sums, .n_padded = (n + 63) / 64 * 64});
-  const hn::FixedTag<std::int8_t, 16> d16;
-  const hn::FixedTag<std::int16_t, 8> d8;
-  const hn::FixedTag<std::int32_t, 4> d4;
-  for (std::size_t block = 0; block < kBlocks; ++block) {
-    for (std::size_t quarter = 0; quarter < 4; ++quarter) {
-      std::memcpy(to->numbers + 64 * quarter + 8 * block, rounded + 32 * block + 8 * quarter, 8);
-    }
-    for (std::size_t half = 0; half < 2; ++half) {
-      const std::size_t idx = 2 * block + half;
-      const auto sixteen = hn::Load(d16, rounded + 16 * idx);
-      const auto pairs = hn::Add(hn::PromoteEvenTo(d8, sixteen), hn::PromoteOddTo(d8, sixteen));
-      const std::int32_t sum =
-          hn::ReduceSum(d4, hn::WidenMulPairwiseAdd(d4, pairs, hn::Set(d8, 1)));
-      to->added_to_q6_k[idx] = 32 * scales[block] * static_cast<float>(sum);
-      to->added_to_signed[idx] = -64 * sums[block];
-      to->scales[idx] = scales[block];
-    }
-    to->minimums[block] = 0;
-    to->minimums[kBlocks + block] = scales[block] * static_cast<float>(sums[block]);
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(rounded);
+  const Piece piece = piece_of(load_halves<64>(bytes), load_halves<64>(bytes + 32));
+  for (std::size_t part = 0; part < kParts; ++part) {
+    const std::size_t first = kFloats * part;
+    const auto quarter = [&](std::size_t i) HWY_ATTR {
+      const auto numbers_of = hn::BitCast(Signed(), piece.quarters[i].parts[part]);
+      hn::Store(numbers_of, Signed(), to->numbers + 64 * i + kVectorBytes * part);
+      return numbers_of;
+    };
+    // A half of a block has two lanes, and then its sum twice.
+    const auto sum_half = [&](std::size_t half) HWY_ATTR {
+      const auto ones = hn::Set(Bytes(), std::uint8_t{1});
+      auto lanes = hn::SumOfMulQuadAccumulate(dw, ones, quarter(2 * half), hn::Zero(dw));
+      lanes = hn::SumOfMulQuadAccumulate(dw, ones, quarter(2 * half + 1), lanes);
+      return hn::Add(lanes, hn::Reverse2(dw, lanes));
+    };
+    const auto first_half = sum_half(0);
+    const auto second_half = sum_half(1);
+    const auto factors = spread_scales<1>(scales, 0, part);
+    hn::Store(factors, df, to->scales + first);
+    hn::Store(hn::ShiftLeft<6>(hn::Neg(hn::Add(first_half, second_half))), dw,
+              to->added_to_signed + first);
+    const auto halves = hn::ConvertTo(df, hn::OddEven(second_half, first_half));
+    hn::Store(hn::Mul(hn::Mul(factors, hn::Set(df, 32.0F)), halves), df, to->added_to_q6_k + first);
+  }
+  const Eight de;
+  const hn::Rebind<std::int32_t, Eight> de_words;
+  for (std::size_t i = 0; i < kBlocks; i += hn::Lanes(de)) {
+    const auto block_sums = hn::ConvertTo(de, hn::Load(de_words, sums + i));
+    hn::Store(hn::Zero(de), de, to->minimums + i);
+    hn::Store(hn::Mul(hn::Load(de, scales + i), block_sums), de, to->minimums + kBlocks + i);
   }
 }
 

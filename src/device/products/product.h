@@ -3,7 +3,7 @@
 //
 // Stock's kernels expand a weight again for every column. Here a panel of rows is expanded once, to
 // bf16 for AMX and elsewhere to bytes or f32, and multiplied with all columns from the second cache.
-// So the more columns, the faster; with few, stock's kernels are faster (docs/products.md).
+// So the more columns, the faster; few are multiplied by few_columns.h (docs/products.md).
 //
 // ggml's threads compute it in two steps, with a barrier between them:
 //
