@@ -147,8 +147,15 @@ bool has_own_products(const std::filesystem::path& model, const WeightWish& wish
   if (!plugin) return false;
   load_backends();
   const auto trial = try_products(model, *plugin, threads_to_use(wish.n_threads));
-  if (!trial) log::warn("prompts.trial", {{"error", trial.error().message}});
-  if (!trial || !*trial) return false;
+  if (!trial) {
+    // What is wrong with the file is said by whoever reads it next.
+    const Code code = trial.error().code;
+    if (code == Code::kUnsupported || code == Code::kOutOfMemory) {
+      log::warn("prompts.trial", {{"error", trial.error().message}});
+    }
+    return false;
+  }
+  if (!*trial) return false;  // a small model
   log::info("prompts.trial", {{"model", model.filename().string()},
                               {"prompts", format_text("{:.2f}", (*trial)->prompt)},
                               {"decode", format_text("{:.2f}", (*trial)->decode)},
