@@ -105,13 +105,16 @@ ApiResult<void> resolve(Json& item, const std::string& path, PastResponses& past
   const Json* type = member(item, "type");
   if (type == nullptr || *type != "item_reference") return {};
   const Json* id = member(item, "id");
-  Json found;
-  if (id != nullptr && id->is_string()) found = past.item(id->get_ref<const std::string&>());
+  if (id == nullptr || !id->is_string()) {
+    return refuse(path + ".id", format_text("'{}.id' must be a string", path));
+  }
+  const auto& name = id->get_ref<const std::string&>();
+  Json found = past.item(name);
   if (found.is_null()) {
     return refuse(path + ".id",
-                  format_text("'{}' refers to {}, which this server does not have (any more): send "
-                              "the item itself",
-                              path, id == nullptr ? "nothing" : dump(*id)));
+                  format_text("'{}' refers to '{}', which this server does not have (any more): "
+                              "send the item itself",
+                              path, quotable(name)));
   }
   item = std::move(found);
   return {};
@@ -132,7 +135,7 @@ ApiResult<Items> read_past(JsonFields& fields, PastResponses& past) {
         ApiError{.message = format_text("Previous response with id '{}' not found: it was not "
                                         "stored, is older than what is kept, or is another "
                                         "client's. Send the whole conversation as 'input'",
-                                        *previous),
+                                        quotable(*previous)),
                  .param = "previous_response_id",
                  .code = "previous_response_not_found"});
   }

@@ -105,6 +105,17 @@ TEST(ResponsesRequest, AReferenceIsTheItem) {
             R"("function":{"name":"f","arguments":"{}"}}]}])");
   EXPECT_EQ(refusal_of_response(R"({"input": [{"type": "item_reference", "id": "fc_2"}]})").param,
             "input[0].id");
+  EXPECT_EQ(refusal_of_response(R"({"input": [{"type": "item_reference", "id": [1]}]})").message,
+            "'input[0].id' must be a string");
+}
+
+TEST(ResponsesRequest, LongIdsAreNotQuotedWhole) {
+  const std::string id = R"(")" + std::string(1'000'000, 'r') + R"(")";
+  for (const std::string& body :
+       {R"({"input": "x", "previous_response_id": )" + id + "}",
+        R"({"input": [{"type": "item_reference", "id": )" + id + "}]}"}) {
+    EXPECT_LT(refusal_of_response(body).message.size(), 8'000);
+  }
 }
 
 TEST(ResponsesRequest, KeepsNothingUnlessItMay) {

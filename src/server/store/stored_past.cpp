@@ -21,6 +21,8 @@ Json output_of(const std::string& response) {
 }  // namespace
 
 Json StoredPast::conversation(std::string_view response_id) {
+  // A client's text of any length is not copied as an id.
+  if (!is_response_id(response_id)) return {};
   const Result<StoredResponse> stored = store_.get(std::string(response_id), salt_);
   if (!stored) return {};
   Result<Json> items = parse_bounded(stored->items);
