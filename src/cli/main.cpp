@@ -222,8 +222,8 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
   CLI::Option* model = add_model_argument(*bench, options.model);
   bench
       ->add_option("--kv", options.kv,
-                   "The schemes, or auto; f16 is always measured, with and without flash "
-                   "attention, for comparison")
+                   "The schemes, or auto; stock's f16 is always measured, with and without flash "
+                   "attention and repacked weights, for comparison")
       ->delimiter(',')
       ->capture_default_str();
   bench
@@ -239,6 +239,12 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
   bench->add_option("--concurrency", options.n_sequences, "Sequences that decode together")
       ->delimiter(',')
       ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  bench->add_flag("--shared-prefix", options.has_shared,
+                  "Measure several sequences a second time, sharing one prefix of that depth");
+  bench
+      ->add_option("--computed-depth", options.computed_depth,
+                   "Fill a deeper cache of one prefix by repeating the state of this many tokens")
       ->capture_default_str();
   bench
       ->add_option("--repeats", options.n_repeats,
@@ -298,7 +304,7 @@ int run_bench(const slipstream::bench::Options& options,
   return slipstream::bench::run(load);
 }
 
-// These variables configure stock programs; here --kv and --stream-experts decide. If they stayed
+// These variables configure stock programs; here --kv, --stream-experts and --prompts decide. If they stayed
 // set, a cache called f16 would be compressed, and results for stock would be slipstream's.
 void forget_choices_for_stock() {
   for (const char* name : {slipstream::turbo::kSchemeVariable, slipstream::turbo::kExpertsVariable,

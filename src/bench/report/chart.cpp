@@ -78,6 +78,17 @@ double largest_y(const Chart& chart) {
   return largest;
 }
 
+// 0 if a value is not above 0.
+double smallest_y(const Chart& chart) {
+  double smallest = std::numeric_limits<double>::max();
+  for (const Series& series : chart.series) {
+    for (const Point& point : series.points) {
+      smallest = std::min(smallest, point.y_max > point.y_min ? point.y_min : point.y);
+    }
+  }
+  return std::max(smallest, 0.0);
+}
+
 std::string open_chart(const Chart& chart) {
   return format_text(
       "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n"
@@ -101,6 +112,22 @@ std::string linear_grid(const Scale& scale) {
   const double step = tick_step(scale.max);
   for (int i = 0; i <= n_steps(scale.max, step); ++i) {
     text += horizontal_line(scale.y(i * step), number_text(i * step));
+  }
+  return text;
+}
+
+// Whole powers of ten around the values.
+Scale log_scale(double y_min, double y_max) {
+  return {.min = std::pow(10, std::floor(std::log10(y_min))),
+          .max = std::pow(10, std::ceil(std::log10(y_max) + 1e-9)),
+          .is_log = true};
+}
+
+std::string log_grid(const Scale& scale) {
+  std::string text;
+  for (int i = 0; i <= n_steps(std::log10(scale.max / scale.min), 1); ++i) {
+    const double value = scale.min * std::pow(10, i);
+    text += horizontal_line(scale.y(value), number_text(value));
   }
   return text;
 }
@@ -204,12 +231,16 @@ std::string escape_html(std::string_view text) {
 
 std::string line_chart(const Chart& chart) {
   if (largest_y(chart) <= 0) return "";
-  const Scale scale = linear_scale(chart);
+  // On a linear scale, values below a thirtieth of the largest would lie on the axis.
+  constexpr double kLogRatio = 30;
+  const double smallest = smallest_y(chart);
+  const bool is_log = smallest > 0 && largest_y(chart) > kLogRatio * smallest;
+  const Scale scale = is_log ? log_scale(smallest, largest_y(chart)) : linear_scale(chart);
   const auto n_places = static_cast<double>(std::max<std::size_t>(chart.x_labels.size(), 2));
   const auto x_of = [&](double place) {
     return kLeft + kPlotWidth * (place + 0.25) / (n_places - 0.5);
   };
-  std::string text = open_chart(chart) + linear_grid(scale);
+  std::string text = open_chart(chart) + (is_log ? log_grid(scale) : linear_grid(scale));
   for (std::size_t i = 0; i < chart.x_labels.size(); ++i) {
     text += x_label(x_of(static_cast<double>(i)), chart.x_labels[i]);
   }
@@ -285,17 +316,11 @@ std::string scatter_chart(const Chart& chart) {
     }
   }
   if (y_max <= 0 || y_min <= 0) return "";
-  const Scale scale{.min = std::pow(10, std::floor(std::log10(y_min))),
-                    .max = std::pow(10, std::ceil(std::log10(y_max) + 1e-9)),
-                    .is_log = true};
+  const Scale scale = log_scale(y_min, y_max);
   const double step = tick_step(x_max);
   const double x_end = std::ceil(x_max / step) * step;
   const auto x_of = [&](double value) { return kLeft + kPlotWidth * value / x_end; };
-  std::string text = open_chart(chart);
-  for (int i = 0; i <= n_steps(std::log10(scale.max / scale.min), 1); ++i) {
-    const double value = scale.min * std::pow(10, i);
-    text += horizontal_line(scale.y(value), number_text(value));
-  }
+  std::string text = open_chart(chart) + log_grid(scale);
   for (int i = 0; i <= n_steps(x_end, step); ++i) {
     text += x_label(x_of(i * step), number_text(i * step));
   }

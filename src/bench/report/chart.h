@@ -35,7 +35,8 @@ struct Chart {
   std::vector<Series> series;
 };
 
-// Points joined by lines; x is an index into x_labels.
+// Points joined by lines; x is an index into x_labels. y has a logarithmic scale if its values differ
+// much.
 [[nodiscard]] std::string line_chart(const Chart& chart);
 // Bars next to each other at each x, with the value above each bar.
 [[nodiscard]] std::string bar_chart(const Chart& chart);

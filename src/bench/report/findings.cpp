@@ -1,7 +1,10 @@
 #include "bench/report/findings.h"
 
 #include <algorithm>
+#include <map>
+#include <ranges>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/format.h"
@@ -42,38 +45,58 @@ std::vector<Comparison> comparisons(const SpeedReport& report, std::string_view 
 }
 
 std::string place(const Cell& cell) {
-  return format_text("depth {}, {} sequence{}", depth_text(cell.depth), cell.n_sequences,
+  return format_text("depth {}, {} sequence{}", depth_text(cell.depth), sequences_text(cell),
                      cell.n_sequences == 1 ? "" : "s");
 }
 
 double value_of(const Comparison& comparison) { return comparison.ratio.value; }
 
-// Where the first scheme is faster without flash attention; empty if it never is.
+std::string best_name(const SpeedReport& report) {
+  return format_text("stock's best {}", report.matrix.kv.front());
+}
+
+// Where another setting of the first scheme is faster than its default; empty if none ever is.
 std::string best_setting(const SpeedReport& report) {
-  std::size_t n_cells = 0;
-  std::size_t n_decode = 0;
-  std::size_t n_prompt = 0;
-  double most = 1;
-  for (const CellSummary& cell : report.cells) {
-    if (has_flash_attention(cell.cell.kv) || cell.n_repeats == 0) continue;
-    ++n_cells;
-    if (cell.decode_to_default > 1) ++n_decode;
-    if (cell.prefill_to_default > 1) ++n_prompt;
-    most = std::max(most, cell.decode_to_default);
+  struct Best {
+    double decode = 0;
+    double prompt = 0;
+  };
+  std::map<std::tuple<int, int, bool>, Best> best_of;  // by depth and concurrency
+  for (const CellSummary& summary : report.cells) {
+    const Cell& cell = summary.cell;
+    if (!is_setting_of(cell.kv, report.matrix.kv.front()) || summary.n_repeats == 0) continue;
+    Best& best = best_of[{cell.depth, cell.n_sequences, cell.shares_depth}];
+    best.decode = std::max(best.decode, summary.decode_to_default);
+    best.prompt = std::max(best.prompt, summary.prefill_to_default);
   }
+  const auto cells = std::views::values(best_of);
+  const auto n_decode = std::ranges::count_if(cells, [](const Best& b) { return b.decode > 1; });
+  const auto n_prompt = std::ranges::count_if(cells, [](const Best& b) { return b.prompt > 1; });
   if (n_decode + n_prompt == 0) return "";
+  const Best most = std::ranges::max(cells, {}, &Best::decode);
   return format_text(
-      "{0} counts at its faster setting, with flash attention, its default, or without (-fa off). "
-      "Without, it decodes faster in {1} of {2} cells, up to {3:.1f} times, and reads prompts "
-      "faster in {4}.",
-      report.matrix.kv.front(), n_decode, n_cells, most, n_prompt);
+      "{} counts at its fastest setting in each cell: with flash attention and repacked weights, "
+      "its default, or without (-fa off, --no-repack). Another than the default decodes faster in "
+      "{} of {} cells, up to {:.1f} times, and reads prompts faster in {}.",
+      report.matrix.kv.front(), n_decode, best_of.size(), most.decode, n_prompt);
+}
+
+// Which depths were filled by repeating; empty if none was.
+std::string repeated_depths(const SpeedReport& report) {
+  const int n_tokens = report.header.work.value("computed depth", 0);
+  if (n_tokens == 0) return "";
+  return format_text(
+      "Beyond a depth of {0} one cache holds the state of its first {0} tokens again and again: "
+      "what "
+      "a step costs depends on how many tokens are in the cache, not on which.",
+      depth_text(n_tokens));
 }
 
 }  // namespace
 
 std::vector<std::string> gains(const SpeedReport& report) {
   std::vector<std::string> sentences;
-  const std::string& baseline = report.matrix.kv.front();
+  const std::string baseline = best_name(report);
   for (const std::string& kv : compared(report)) {
     std::vector<Comparison> all = comparisons(report, kv);
     std::erase_if(all, [](const Comparison& c) { return c.ratio.verdict != Verdict::kFaster; });
@@ -81,7 +104,7 @@ std::vector<std::string> gains(const SpeedReport& report) {
     const Comparison best = std::ranges::max(all, {}, value_of);
     const std::string to_default =
         best.to_default > best.ratio.value
-            ? format_text(", {:.1f} times as fast as with its default", best.to_default)
+            ? format_text(", {:.1f} times as fast as its default", best.to_default)
             : "";
     sentences.push_back(format_text("{} {} up to {:.1f} times as fast as {}{} ({}).", kv, best.what,
                                     best.ratio.value, baseline, to_default,
@@ -92,7 +115,7 @@ std::vector<std::string> gains(const SpeedReport& report) {
 
 std::vector<std::string> losses(const SpeedReport& report) {
   std::vector<std::string> sentences;
-  const std::string& baseline = report.matrix.kv.front();
+  const std::string baseline = best_name(report);
   for (const std::string& kv : compared(report)) {
     const std::vector<Comparison> all = comparisons(report, kv);
     std::vector<Comparison> slower = all;
@@ -140,7 +163,9 @@ std::vector<std::string> caveats(const SpeedReport& report) {
   sentences.emplace_back(
       "f16, q8_0 and q4_0 run the packaged llama.cpp without our plugin. Flash attention is on "
       "except in \"-fa off\"; q8_0 and q4_0 need it.");
-  if (std::string best = best_setting(report); !best.empty()) sentences.push_back(std::move(best));
+  for (const std::string& sentence : {best_setting(report), repeated_depths(report)}) {
+    if (!sentence.empty()) sentences.push_back(sentence);
+  }
   return sentences;
 }
 

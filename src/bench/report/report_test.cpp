@@ -63,9 +63,9 @@ TEST(Report, FactsReadAsAPersonWritesThem) {
 TEST(Report, NamesGainsAndLossesAlike) {
   ASSERT_EQ(gains(report()).size(), 1U);
   EXPECT_EQ(gains(report())[0],
-            "turbo4 decodes up to 4.0 times as fast as f16 (depth 8k, 1 sequence).");
+            "turbo4 decodes up to 4.0 times as fast as stock's best f16 (depth 8k, 1 sequence).");
   ASSERT_EQ(losses(report()).size(), 1U);
-  EXPECT_NE(losses(report())[0].find("q4_0 is slower than f16 in 2 of 2 figures"),
+  EXPECT_NE(losses(report())[0].find("q4_0 is slower than stock's best f16 in 2 of 2 figures"),
             std::string::npos);
 }
 
@@ -79,12 +79,14 @@ TEST(Report, SaysWhatStocksDefaultIsBesideItsBest) {
   both.cells[3].decode_to_default = 10;
   ASSERT_EQ(gains(both).size(), 1U);
   EXPECT_EQ(gains(both)[0],
-            "turbo4 decodes up to 4.0 times as fast as f16, 10.0 times as fast as with its default "
-            "(depth 8k, 1 sequence).");
+            "turbo4 decodes up to 4.0 times as fast as stock's best f16, 10.0 times as fast as its "
+            "default (depth 8k, 1 sequence).");
   ASSERT_EQ(losses(both).size(), 1U) << "stock is not compared with itself";
-  EXPECT_TRUE(
-      markdown_report(both).contains("Without, it decodes faster in 1 of 1 cells, up to 2.5 times, "
-                                     "and reads prompts faster in 0."));
+  EXPECT_TRUE(markdown_report(both).contains(
+      "Another than the default decodes faster in 1 of 1 cells, up to 2.5 times, and reads prompts "
+      "faster in 0."));
+  EXPECT_TRUE(pictures(both)[0].svg.contains(">f16, best setting</text>"));
+  EXPECT_FALSE(pictures(both)[0].svg.contains("-fa off"));
   EXPECT_TRUE(terminal_table(both.cells).contains("10.00x"));
   EXPECT_TRUE(html_report(both).contains("<td>10.00x</td>"));
 }
@@ -148,6 +150,25 @@ TEST(Chart, LinesGoThroughTheirPoints) {
   const std::size_t axis = svg.find("class=\"grid\"");
   const double bottom = std::strtod(svg.c_str() + svg.find("y1=\"", axis) + 4, nullptr);
   EXPECT_NEAR(bottom - y_of(0), 2 * (bottom - y_of(1)), 0.2);
+}
+
+TEST(Chart, LinesOverSeveralPowersOfTenHaveALogarithmicScale) {
+  const auto grid_of = [](double lowest) {
+    const std::string svg = line_chart(
+        {.title = "t",
+         .x_name = "x",
+         .y_name = "y",
+         .x_labels = {"0", "1k"},
+         .series = {{.name = "a", .points = {{.x = 0, .y = 70}, {.x = 1, .y = lowest}}}}});
+    std::string labels;
+    for (std::size_t at = svg.find("text-anchor=\"end\">"); at != std::string::npos;
+         at = svg.find("text-anchor=\"end\">", at + 1)) {
+      labels += svg.substr(at + 18, svg.find('<', at) - at - 18) + " ";
+    }
+    return labels;
+  };
+  EXPECT_EQ(grid_of(0.4), "0.1 1 10 100 ");
+  EXPECT_TRUE(grid_of(7).starts_with("0 ")) << grid_of(7);
 }
 
 TEST(Chart, NamesOfNeighboursAreNotOnTopOfEachOther) {

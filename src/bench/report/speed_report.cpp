@@ -49,11 +49,31 @@ int colour_of(const SpeedReport& report, std::string_view kv) {
   return colour_at(static_cast<std::size_t>(at - report.matrix.kv.begin()));
 }
 
-// One series per scheme; at each x, the cell that `find` names.
+// The highest of the values at each x.
+Series best_series(const std::vector<Series>& settings) {
+  Series best;
+  for (const Series& series : settings) {
+    for (const Point& point : series.points) {
+      const auto there = std::ranges::find(best.points, point.x, &Point::x);
+      if (there == best.points.end()) {
+        best.points.push_back(point);
+      } else if (there->y < point.y) {
+        *there = point;
+      }
+    }
+  }
+  std::ranges::sort(best.points, {}, &Point::x);
+  return best;
+}
+
+// One series per scheme; at each x, the cell that `find` names. Of stock's settings of the first
+// scheme only the default and the best are drawn.
 std::vector<Series> series_of(const SpeedReport& report, std::size_t n_places,
                               const std::function<Cell(const std::string&, std::size_t)>& find,
                               const std::function<Point(const CellSummary&)>& value) {
   std::vector<Series> all;
+  std::vector<Series> settings;
+  const std::string& stock = report.matrix.kv.front();
   for (const std::string& kv : report.matrix.kv) {
     Series series{.name = kv, .colour = colour_of(report, kv), .points = {}};
     for (std::size_t i = 0; i < n_places; ++i) {
@@ -63,8 +83,14 @@ std::vector<Series> series_of(const SpeedReport& report, std::size_t n_places,
       point.x = static_cast<double>(i);
       series.points.push_back(point);
     }
-    all.push_back(std::move(series));
+    if (is_setting_of(kv, stock)) settings.push_back(series);
+    if (kv == stock || !is_setting_of(kv, stock)) all.push_back(std::move(series));
   }
+  if (settings.size() < 2) return all;
+  Series best = best_series(settings);
+  best.name = format_text("{}, best setting", stock);
+  best.colour = settings[1].colour;
+  all.insert(all.begin() + 1, std::move(best));
   return all;
 }
 
@@ -160,16 +186,16 @@ std::string ratio_cell(const Ratio& ratio) {
 std::string table(const SpeedReport& report) {
   std::string html =
       "<div class=\"wide\"><table>\n<thead><tr><th>KV</th><th>depth</th><th>sequences</th>"
-      "<th>decode tok/s</th><th>min – max</th><th>to f16</th><th>to default</th>"
-      "<th>prompt tok/s</th><th>to f16</th><th>to default</th>"
+      "<th>decode tok/s</th><th>min – max</th><th>to stock's best</th><th>to its default</th>"
+      "<th>prompt tok/s</th><th>to stock's best</th><th>to its default</th>"
       "<th>step p50 ms</th><th>p99</th><th>depth filled in</th><th>KV MiB</th><th>process MiB</th>"
       "</tr></thead>\n<tbody>\n";
   for (const CellSummary& cell : report.cells) {
     const bool is_first = cell.cell.kv == report.matrix.kv.front();
-    html +=
-        format_text("<tr{}><td class=\"series-{}\">{}</td><td>{}</td><td>{}</td>",
-                    is_first ? " class=\"first\"" : "", colour_of(report, cell.cell.kv),
-                    escape_html(cell.cell.kv), depth_text(cell.cell.depth), cell.cell.n_sequences);
+    html += format_text("<tr{}><td class=\"series-{}\">{}</td><td>{}</td><td>{}</td>",
+                        is_first ? " class=\"first\"" : "", colour_of(report, cell.cell.kv),
+                        escape_html(cell.cell.kv), depth_text(cell.cell.depth),
+                        sequences_text(cell.cell));
     if (cell.n_repeats == 0) {
       html +=
           format_text("<td colspan=\"12\" class=\"worse\">{}</td></tr>\n", escape_html(cell.error));

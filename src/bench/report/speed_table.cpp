@@ -11,12 +11,11 @@ namespace slipstream::bench {
 namespace {
 
 TextTable table_of(std::span<const CellSummary> cells) {
-  TextTable table({"KV", "depth", "sequences", "decode tok/s", "to f16", "to default",
-                   "prefill tok/s", "to f16", "to default", "step ms p50 / p99", "depth filled",
-                   "KV cache"});
+  TextTable table({"KV", "depth", "sequences", "decode tok/s", "to stock's best", "to its default",
+                   "prefill tok/s", "to stock's best", "to its default", "step ms p50 / p99",
+                   "depth filled", "KV cache"});
   for (const CellSummary& cell : cells) {
-    TextTable::Row row = {cell.cell.kv, depth_text(cell.cell.depth),
-                          format_text("{}", cell.cell.n_sequences)};
+    TextTable::Row row = {cell.cell.kv, depth_text(cell.cell.depth), sequences_text(cell.cell)};
     if (cell.n_repeats == 0) {
       row.emplace_back("failed");
     } else {
@@ -54,12 +53,16 @@ std::string depth_text(int depth) {
                            : format_text("{:.1f}k", depth / 1024.0);
 }
 
+std::string sequences_text(const Cell& cell) {
+  return format_text("{}{}", cell.n_sequences, cell.shares_depth ? " sharing" : "");
+}
+
 std::string terminal_table(std::span<const CellSummary> cells) {
   std::string text = table_of(cells).plain();
   for (const CellSummary& cell : cells) {
     if (cell.n_repeats == 0) {
       text += format_text("{} at {}, {} together: {}\n", cell.cell.kv, depth_text(cell.cell.depth),
-                          cell.cell.n_sequences, cell.error);
+                          sequences_text(cell.cell), cell.error);
     }
   }
   return text;
@@ -73,18 +76,19 @@ std::string csv_table(std::span<const CellSummary> cells) {
   std::string text =
       "kv,depth,sequences,repeats,decode_tokens_per_s,decode_min,decode_max,decode_ratio,"
       "prefill_tokens_per_s,prefill_min,prefill_max,prefill_ratio,step_ms_p50,step_ms_p99,"
-      "fill_seconds,kv_bytes,rss_bytes,cpu_share_min,decode_to_default,prefill_to_default,error\n";
+      "fill_seconds,kv_bytes,rss_bytes,cpu_share_min,decode_to_default,prefill_to_default,sharing,"
+      "error\n";
   for (const CellSummary& cell : cells) {
     std::string error = cell.error;
     std::ranges::replace(error, '"', '\'');
     std::ranges::replace(error, '\n', ' ');
-    text += format_text("\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},\"{}\"\n",
-                        cell.cell.kv, cell.cell.depth, cell.cell.n_sequences, cell.n_repeats,
-                        cell.decode.median, cell.decode.min, cell.decode.max,
-                        cell.decode_ratio.value, cell.prefill.median, cell.prefill.min,
-                        cell.prefill.max, cell.prefill_ratio.value, cell.step_ms_p50,
-                        cell.step_ms_p99, cell.fill_seconds, cell.kv_bytes, cell.rss_bytes,
-                        cell.cpu_share_min, cell.decode_to_default, cell.prefill_to_default, error);
+    text += format_text(
+        "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},\"{}\"\n", cell.cell.kv,
+        cell.cell.depth, cell.cell.n_sequences, cell.n_repeats, cell.decode.median, cell.decode.min,
+        cell.decode.max, cell.decode_ratio.value, cell.prefill.median, cell.prefill.min,
+        cell.prefill.max, cell.prefill_ratio.value, cell.step_ms_p50, cell.step_ms_p99,
+        cell.fill_seconds, cell.kv_bytes, cell.rss_bytes, cell.cpu_share_min,
+        cell.decode_to_default, cell.prefill_to_default, cell.cell.shares_depth ? 1 : 0, error);
   }
   return text;
 }

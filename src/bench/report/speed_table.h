@@ -24,5 +24,7 @@ namespace slipstream::bench {
 [[nodiscard]] std::string default_text(double ratio);
 // 0, 512, 1k, 8k, 1.5k
 [[nodiscard]] std::string depth_text(int depth);
+// "8", or "8 sharing" the depth.
+[[nodiscard]] std::string sequences_text(const Cell& cell);
 
 }  // namespace slipstream::bench

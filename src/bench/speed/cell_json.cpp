@@ -6,12 +6,14 @@ using nlohmann::json;
 
 void to_json(json& json, const Cell& cell) {
   json = {{"kv", cell.kv}, {"depth", cell.depth}, {"sequences", cell.n_sequences}};
+  if (cell.shares_depth) json["shared"] = true;
 }
 
 void from_json(const json& json, Cell& cell) {
   json.at("kv").get_to(cell.kv);
   json.at("depth").get_to(cell.depth);
   json.at("sequences").get_to(cell.n_sequences);
+  cell.shares_depth = json.value("shared", false);
 }
 
 void to_json(json& json, const CellTask& task) {
@@ -22,6 +24,7 @@ void to_json(json& json, const CellTask& task) {
           {"text", task.text.string()},
           {"states", task.states.string()},
           {"threads", task.n_threads},
+          {"computed", task.n_computed_max},
           {"prompt", task.n_prompt},
           {"tokens", task.n_tokens}};
 }
@@ -34,6 +37,7 @@ void from_json(const json& json, CellTask& task) {
   task.text = json.at("text").get<std::string>();
   task.states = json.at("states").get<std::string>();
   json.at("threads").get_to(task.n_threads);
+  json.at("computed").get_to(task.n_computed_max);
   json.at("prompt").get_to(task.n_prompt);
   json.at("tokens").get_to(task.n_tokens);
 }

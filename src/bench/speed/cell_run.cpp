@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <cstring>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "base/format.h"
+#include "base/format_bytes.h"
+#include "base/memory_info.h"
 #include "base/unique_fd.h"
+#include "bench/speed/saved_state.h"
 #include "engine/forecast/memory_forecast.h"
 #include "engine/model/llama_log.h"
 #include "engine/model/model.h"
@@ -25,8 +28,6 @@ using Clock = std::chrono::steady_clock;
 
 // This many tokens of a prompt are computed at a time, as in llama-bench.
 constexpr int kStepTokens = 512;
-// The limit of libllama.
-constexpr std::uint32_t kSequencesMax = 256;
 // The share of a cell's time for filling its depth; used only for the progress bar.
 constexpr double kFillShare = 0.7;
 
@@ -93,6 +94,11 @@ class Batch {
   llama_batch batch_;
 };
 
+// Whether the cache is one for all sequences. A cache that is filled by repeating has to be.
+bool shares_cells(const CellTask& task) {
+  return task.cell.shares_depth || n_computed(task.cell, task.n_computed_max) < task.cell.depth;
+}
+
 class CellRun {
  public:
   CellRun(const CellTask& task, Model model, std::vector<Token> text,
@@ -127,32 +133,37 @@ class CellRun {
                                                           static_cast<std::size_t>(stride));
     return text_[place % text_.size()];
   }
+  // The state of a cache does not depend on how weights are laid out. Without flash attention,
+  // libllama lays values out differently.
   [[nodiscard]] std::filesystem::path state_path() const {
-    std::string name = task_.cell.kv;
+    std::string name(cache_scheme(task_.cell.kv));
+    if (!has_flash_attention(task_.cell.kv)) name += kNoFlashAttention;
     for (char& c : name) {
       if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
     }
     return task_.states / format_text("{}.state", name);
   }
+  [[nodiscard]] int n_computed_here() const { return n_computed(task_.cell, task_.n_computed_max); }
 
   // --- the depth
 
   Result<void> fill(CellFigures& figures) {
     if (task_.cell.depth == 0) return {};
-    if (restore()) return share();
+    if (restore()) return repeat();
     const Clock::time_point start = Clock::now();
-    for (int position = 0; position < task_.cell.depth;) {
+    const int n_tokens = n_computed_here();
+    for (int position = 0; position < n_tokens;) {
       batch_.clear();
-      const int end = std::min(position + kStepTokens, task_.cell.depth);
+      const int end = std::min(position + kStepTokens, n_tokens);
       for (; position < end; ++position) {
-        batch_.add(token_at(position, 0), position, 0, position + 1 == task_.cell.depth);
+        batch_.add(token_at(position, 0), position, 0, position + 1 == n_tokens);
       }
       if (const Result<void> done = batch_.decode(model_.context()); !done) return done;
-      on_progress_(kFillShare * position / task_.cell.depth);
+      on_progress_(kFillShare * position / n_tokens);
     }
     figures.fill_seconds = seconds_since(start);
     if (const Result<void> kept = keep(); !kept) return kept;
-    return share();
+    return repeat();
   }
 
   // Writes under another name first, so that a killed process leaves no partial state.
@@ -167,24 +178,57 @@ class CellRun {
     if (file) std::filesystem::rename(partial, state_path(), error);
     if (!file || error) {
       return fail(Code::kIo, format_text("cannot keep {} tokens of depth in {}: is the disk full?",
-                                         task_.cell.depth, task_.states.string()));
+                                         n_computed_here(), task_.states.string()));
     }
     return {};
   }
 
-  // Returns false if no state was kept or libllama refuses it. Then the depth is computed.
-  bool restore() {
+  // Returns an empty state if none was kept.
+  [[nodiscard]] std::vector<std::uint8_t> kept_state() const {
     std::ifstream file(state_path(), std::ios::binary | std::ios::ate);
-    if (!file) return false;
+    if (!file) return {};
     std::vector<std::uint8_t> state(static_cast<std::size_t>(file.tellg()));
     file.seekg(0);
     file.read(reinterpret_cast<char*>(state.data()), std::ssize(state));
-    set_streams(state, static_cast<std::uint32_t>(task_.cell.n_sequences));
-    llama_memory_clear(memory(), false);
-    return file && llama_state_seq_set_data(model_.context(), state.data(), state.size(), 0) > 0;
+    const int n_streams = shares_cells(task_) ? 1 : task_.cell.n_sequences;
+    set_streams(state, static_cast<std::uint32_t>(n_streams));
+    return file ? state : std::vector<std::uint8_t>();
   }
 
-  Result<void> share() {
+  bool set_state(const std::vector<std::uint8_t>& state, SeqId sequence) {
+    return llama_state_seq_set_data(model_.context(), state.data(), state.size(), sequence) > 0;
+  }
+
+  // Returns false if no state was kept or libllama refuses it. Then the depth is computed.
+  bool restore() {
+    const std::vector<std::uint8_t> state = kept_state();
+    if (state.empty()) return false;
+    llama_memory_clear(memory(), false);
+    return set_state(state, 0);
+  }
+
+  // Fills the depth behind what was computed with copies of it, and gives it to every sequence.
+  // libllama replaces the cells of the sequence that it restores, so each copy comes by way of
+  // another sequence.
+  Result<void> repeat() {
+    const int n_tokens = n_computed_here();
+    const SeqId spare = task_.cell.n_sequences;
+    std::vector<std::uint8_t> state;
+    if (n_tokens < task_.cell.depth) state = kept_state();
+    for (int start = n_tokens; start < task_.cell.depth; start += n_tokens) {
+      const int end = std::min(start + n_tokens, task_.cell.depth);
+      if (!move_cells(state, start - n_tokens, start) || !set_state(state, spare) ||
+          llama_memory_seq_pos_min(memory(), spare) != start ||
+          !llama_memory_seq_rm(memory(), spare, end, -1)) {
+        return fail(Code::kUnsupported,
+                    format_text("the state of {} tokens cannot be repeated for this model: "
+                                "compute all with --computed-depth {}",
+                                n_tokens, task_.cell.depth));
+      }
+      llama_memory_seq_cp(memory(), spare, 0, -1, -1);
+      llama_memory_seq_rm(memory(), spare, -1, -1);
+      on_progress_(kFillShare * end / task_.cell.depth);
+    }
     for (SeqId sequence = 1; sequence < task_.cell.n_sequences; ++sequence) {
       llama_memory_seq_cp(memory(), 0, sequence, -1, -1);
     }
@@ -200,7 +244,7 @@ class CellRun {
     if (was_cut) return {};
     llama_memory_clear(memory(), false);
     if (task_.cell.depth == 0) return {};
-    if (restore()) return share();
+    if (restore()) return repeat();
     return fail(Code::kUnsupported, format_text("the depth kept in {} cannot be restored: {}",
                                                 state_path().string(), take_llama_complaint()));
   }
@@ -275,12 +319,26 @@ Result<std::vector<Token>> read_tokens(const CellTask& task, const Model& model)
   return tokens;
 }
 
-std::uint64_t forecast_kv_bytes(const CellTask& task, int n_cells) {
+// Returns the bytes of the cache; 0 if the forecast does not know the model. A context that does not
+// fit would have this process, or another one, killed.
+Result<std::uint64_t> check_memory(const CellTask& task, std::int64_t n_cells) {
+  load_backends();
   const Result<KvScheme> scheme = parse_kv_scheme(cache_scheme(task.cell.kv));
-  if (!scheme) return 0;
-  const Result<MemoryForecast> memory =
+  if (!scheme) return std::unexpected(scheme.error());
+  const Result<MemoryForecast> needed =
       forecast(task.model, *scheme, {.n_ctx = n_cells, .n_sequences_max = task.cell.n_sequences});
-  return memory ? memory->kv_bytes : 0;
+  const Result<std::uint64_t> available = available_memory();
+  // Too many cells for any context; or a model that the forecast does not know.
+  if (!needed && needed.error().code == Code::kInvalidArgument) {
+    return std::unexpected(needed.error());
+  }
+  if (!needed) return 0;
+  if (available && needed->total() > *available) {
+    return fail(Code::kOutOfMemory,
+                format_text("it needs {}, and {} are available", format_bytes(needed->total()),
+                            format_bytes(*available)));
+  }
+  return needed->kv_bytes;
 }
 
 }  // namespace
@@ -288,41 +346,36 @@ std::uint64_t forecast_kv_bytes(const CellTask& task, int n_cells) {
 Result<CellFigures> run_cell(const CellTask& task, const std::function<void(double)>& on_progress) {
   constexpr int kCellsOfBlock = 256;  // libllama's rounding
   const Cell& cell = task.cell;
+  const bool is_shared = shares_cells(task);
   const int n_behind = std::max(task.n_prompt / cell.n_sequences + 1, task.n_tokens);
-  const int n_each = (cell.depth + n_behind + kCellsOfBlock - 1) / kCellsOfBlock * kCellsOfBlock;
+  const int n_own = n_behind + (is_shared ? 0 : cell.depth);
+  const int n_each = (n_own + kCellsOfBlock - 1) / kCellsOfBlock * kCellsOfBlock;
+  const std::int64_t n_cells =
+      std::int64_t{n_each} * cell.n_sequences + (is_shared ? cell.depth : 0);
+  const Result<std::uint64_t> kv_bytes = check_memory(task, n_cells);
+  if (!kv_bytes) return std::unexpected(kv_bytes.error());
+  const bool is_repeated = n_computed(cell, task.n_computed_max) < cell.depth;
   Result<Model> model = Model::load({.path = task.model,
                                      .kv = std::string(cache_scheme(cell.kv)),
                                      .plugin = task.plugin,
                                      .has_products = has_products(cell.kv),
+                                     .is_repacked = is_repacked(cell.kv),
                                      .key_profile = task.key_profile,
-                                     .n_cells = n_each * cell.n_sequences,
-                                     .n_sequences_max = cell.n_sequences,
+                                     .n_cells = static_cast<int>(n_cells),
+                                     .n_sequences_max = cell.n_sequences + (is_repeated ? 1 : 0),
                                      .n_step_tokens_max = kStepTokens,
                                      .n_outputs_max = cell.n_sequences,
                                      .n_threads = task.n_threads,
-                                     .shares_cells = false,
+                                     .shares_cells = is_shared,
                                      .has_flash_attention = has_flash_attention(cell.kv),
                                      .on_progress = {}});
   if (!model) return std::unexpected(model.error());
   Result<std::vector<Token>> text = read_tokens(task, *model);
   if (!text) return std::unexpected(text.error());
-  const int n_cells = model->n_cells();
   CellRun run(task, std::move(*model), std::move(*text), on_progress);
   Result<CellFigures> figures = run.run();
-  if (figures) figures->kv_bytes = forecast_kv_bytes(task, n_cells);
+  if (figures) figures->kv_bytes = *kv_bytes;
   return figures;
-}
-
-void set_streams(std::vector<std::uint8_t>& state, std::uint32_t n_streams) {
-  constexpr std::size_t kNumberAt = 2 * sizeof(std::uint32_t);
-  std::uint32_t n_before = 0;
-  if (state.size() < kNumberAt + sizeof(n_before)) return;
-  std::memcpy(&n_before, state.data() + kNumberAt, sizeof(n_before));
-  if (n_before == 0 || n_before > kSequencesMax) return;
-  const std::size_t other_streams_bytes = (n_before - 1) * sizeof(std::uint32_t);
-  if (state.size() < kNumberAt + sizeof(n_before) + other_streams_bytes) return;
-  std::memcpy(state.data() + kNumberAt, &n_streams, sizeof(n_streams));
-  state.resize(state.size() - other_streams_bytes + (n_streams - 1) * sizeof(std::uint32_t), 0);
 }
 
 }  // namespace slipstream::bench

@@ -22,15 +22,28 @@ AttentionCost attention_of(std::string_view kv) {
 
 }  // namespace
 
+std::vector<std::vector<Cell>> cells_at(const Matrix& matrix, int depth) {
+  std::vector<std::vector<Cell>> rows;
+  for (const int n_sequences : matrix.n_sequences) {
+    for (const bool shares_depth : {false, true}) {
+      if (shares_depth && (!matrix.has_shared || n_sequences == 1 || depth == 0)) continue;
+      std::vector<Cell>& row = rows.emplace_back();
+      for (const std::string& kv : matrix.kv) {
+        row.push_back(
+            {.kv = kv, .depth = depth, .n_sequences = n_sequences, .shares_depth = shares_depth});
+      }
+    }
+  }
+  return rows;
+}
+
 std::vector<Turn> plan_turns(const Matrix& matrix, const std::set<Turn>& done) {
   std::vector<Turn> turns;
   for (const int depth : matrix.depths) {
     for (int repeat = 0; repeat < matrix.n_repeats; ++repeat) {
-      for (const int n_sequences : matrix.n_sequences) {
-        for (std::size_t i = 0; i < matrix.kv.size(); ++i) {
-          const std::string& kv =
-              matrix.kv[(i + static_cast<std::size_t>(repeat)) % matrix.kv.size()];
-          Turn turn{.cell = {.kv = kv, .depth = depth, .n_sequences = n_sequences},
+      for (const std::vector<Cell>& row : cells_at(matrix, depth)) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+          Turn turn{.cell = row[(i + static_cast<std::size_t>(repeat)) % row.size()],
                     .repeat = repeat};
           if (!done.contains(turn)) turns.push_back(std::move(turn));
         }
@@ -51,7 +64,8 @@ double guess_seconds(const Turn& turn, const Matrix& matrix, const CellTask& tas
     return n_tokens * (kPromptToken + attention.prompt * behind);
   };
   const bool fills = turn.repeat == 0 && turn.cell.n_sequences == matrix.n_sequences.front();
-  const double fill = fills ? read(depth, depth / 2) : 0;
+  const double n_filled = n_computed(turn.cell, task.n_computed_max);
+  const double fill = fills ? read(n_filled, n_filled / 2) : 0;
   const double step = kStep + turn.cell.n_sequences * (kStepToken + attention.decode * depth);
   return kLoad + fill + read(task.n_prompt, depth) + task.n_tokens * step;
 }

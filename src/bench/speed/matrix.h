@@ -16,11 +16,12 @@
 namespace slipstream::bench {
 
 struct Matrix {
-  // The others are compared with the first scheme: at its default, and at the better of with and
-  // without flash attention if both were measured.
+  // The others are compared with the first scheme: at its default, and at the best of stock's
+  // settings that were measured.
   std::vector<std::string> kv;
   std::vector<int> depths;
   std::vector<int> n_sequences;
+  bool has_shared = false;  // several sequences are measured a second time, sharing the depth
   int n_repeats = 3;
 };
 
@@ -29,6 +30,9 @@ struct Turn {
   int repeat = 0;
   auto operator<=>(const Turn&) const = default;
 };
+
+// The cells of one depth, in rows of schemes to compare with each other.
+[[nodiscard]] std::vector<std::vector<Cell>> cells_at(const Matrix& matrix, int depth);
 
 [[nodiscard]] std::vector<Turn> plan_turns(const Matrix& matrix, const std::set<Turn>& done);
 

@@ -1,5 +1,6 @@
 #include "bench/speed/run_matrix.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/format.h"
@@ -19,10 +20,10 @@ Result<CellFigures> measure(const CellTask& task, const std::vector<std::string>
   }
 }
 
-// Each depth has its own folder of states. Those of an interrupted run are reused: at a large depth
-// they are most of the work.
-std::filesystem::path states_of(const CellTask& task, int depth) {
-  return task.states / format_text("{}", depth);
+// Each computed depth has its own folder of states. Those of an interrupted run are reused: at a large
+// depth they are most of the work.
+std::filesystem::path states_of(const CellTask& task, const Cell& cell) {
+  return task.states / format_text("{}", n_computed(cell, task.n_computed_max));
 }
 
 void make_folder(const std::filesystem::path& path) {
@@ -44,13 +45,9 @@ Result<void> run_matrix(const Matrix& matrix, const CellTask& task,
   double cost_all = 0;
   for (const Turn& turn : turns) cost_all += guess_seconds(turn, matrix, task);
   double cost_done = 0;
-  const Turn* before = nullptr;
-  for (const Turn& turn : turns) {
-    const std::filesystem::path states = states_of(task, turn.cell.depth);
-    if (before != nullptr && before->cell.depth != turn.cell.depth) {
-      remove_folder(states_of(task, before->cell.depth));
-    }
-    before = &turn;
+  for (auto turn_at = turns.begin(); turn_at != turns.end(); ++turn_at) {
+    const Turn& turn = *turn_at;
+    const std::filesystem::path states = states_of(task, turn.cell);
     make_folder(states);
     const double cost = guess_seconds(turn, matrix, task);
     const auto show = [&](double done) {
@@ -72,6 +69,10 @@ Result<void> run_matrix(const Matrix& matrix, const CellTask& task,
     if (figures) record.figures = *figures;
     if (const Result<void> kept = journal.add(std::move(record)); !kept) return kept;
     cost_done += cost;
+    const bool is_needed = std::any_of(turn_at + 1, turns.end(), [&](const Turn& later) {
+      return states_of(task, later.cell) == states;
+    });
+    if (!is_needed) remove_folder(states);
   }
   remove_folder(task.states);
   return {};

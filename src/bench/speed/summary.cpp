@@ -102,12 +102,9 @@ Spread spread_of(std::vector<double> values) {
 std::vector<CellSummary> summarise(const Matrix& matrix, std::span<const TurnRecord> records) {
   std::vector<CellSummary> cells;
   for (const int depth : matrix.depths) {
-    for (const int n_sequences : matrix.n_sequences) {
+    for (const std::vector<Cell>& row : cells_at(matrix, depth)) {
       const std::size_t first = cells.size();
-      for (const std::string& kv : matrix.kv) {
-        cells.push_back(
-            summarise_cell({.kv = kv, .depth = depth, .n_sequences = n_sequences}, records));
-      }
+      for (const Cell& cell : row) cells.push_back(summarise_cell(cell, records));
       compare_all(std::span(cells).subspan(first));
     }
   }

@@ -1,6 +1,6 @@
 // Summarizes the repeats of each cell: medians with their range, compared with the first scheme at
-// the same depth and concurrency. If that was also measured without flash attention, the faster of
-// the two counts, separately for decode and prompts: nobody has to run stock at its slower setting.
+// the same depth and concurrency. If that was measured in several of stock's settings, the fastest
+// counts, separately for decode and prompts: nobody has to run stock at a slower setting.
 //
 // Threads: thread-safe. Errors: none.
 #pragma once

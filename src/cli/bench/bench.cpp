@@ -42,7 +42,7 @@ Result<int> parse_depth(std::string_view text) {
   const double depth = is_thousands ? number * 1024 : number;
   if (error != std::errc{} || (!rest.empty() && !is_thousands) || depth < 0 || depth > 1 << 24) {
     return fail(Code::kInvalidArgument,
-                format_text("--depth: {} is not a number of tokens such as 0, 512 or 8k", text));
+                format_text("{} is not a number of tokens such as 0, 512 or 8k", text));
   }
   return static_cast<int>(depth);
 }
@@ -62,9 +62,10 @@ Result<std::string> resolve_auto(const Options& options, const Matrix& matrix) {
 }
 
 Result<Matrix> read_matrix(const Options& options) {
-  Matrix matrix{.kv = {"f16", format_text("f16{}", kNoFlashAttention)},
+  Matrix matrix{.kv = {std::begin(kStockSettings), std::end(kStockSettings)},
                 .depths = {},
                 .n_sequences = options.n_sequences,
+                .has_shared = options.has_shared,
                 .n_repeats = options.n_repeats};
   for (const std::string& text : options.depths) {
     const Result<int> depth = parse_depth(text);
@@ -145,6 +146,11 @@ Result<int> try_run(Options options) {
   options.model = model->string();
   const Result<Matrix> matrix = read_matrix(options);
   if (!matrix) return std::unexpected(matrix.error());
+  const Result<int> n_computed_max = parse_depth(options.computed_depth);
+  if (!n_computed_max) return std::unexpected(n_computed_max.error());
+  if (*n_computed_max < 2) {
+    return fail(Code::kInvalidArgument, "--computed-depth: fewer than 2 tokens cannot be repeated");
+  }
   const Result<std::filesystem::path> plugin = plugin_for(*matrix);
   if (!plugin) return std::unexpected(plugin.error());
   Result<json> work = describe_model(options.model);
@@ -154,6 +160,9 @@ Result<int> try_run(Options options) {
                 {"prompt tokens", options.n_prompt},
                 {"decoded tokens", options.n_tokens},
                 {"text", options.text.empty() ? "built in" : options.text}});
+  if (std::ranges::max(matrix->depths) > *n_computed_max) {
+    work->update({{"computed depth", *n_computed_max}});
+  }
   std::filesystem::path keys;
   if (!plugin->empty()) keys = find_key_profile(options.model);
   if (!keys.empty()) work->update({{"keys", "fitted"}});
@@ -185,12 +194,13 @@ Result<int> try_run(Options options) {
          .text = *text,
          .states = directory / "states",
          .n_threads = n_threads,
+         .n_computed_max = *n_computed_max,
          .n_prompt = options.n_prompt,
          .n_tokens = options.n_tokens},
         {"/proc/self/exe", "bench-cell"}, *journal, [&](const MatrixProgress& now) {
           progress.rename(format_text("{} at {}, {} together, repeat {}", now.turn->cell.kv,
-                                      depth_text(now.turn->cell.depth), now.turn->cell.n_sequences,
-                                      now.turn->repeat + 1));
+                                      depth_text(now.turn->cell.depth),
+                                      sequences_text(now.turn->cell), now.turn->repeat + 1));
           progress.show(now.done);
         });
     if (!measured) return std::unexpected(measured.error());

@@ -14,6 +14,8 @@ struct Options {
   std::string prompts = "off";  // "on": every scheme is also measured with our own products
   std::vector<std::string> depths = {"0", "1k", "8k"};
   std::vector<int> n_sequences = {1, 8};
+  bool has_shared = false;             // several sequences also share their depth
+  std::string computed_depth = "16k";  // deeper cells repeat it
   int n_repeats = 3;
   int n_threads = 0;  // 0: one per core
   int n_prompt = 512;

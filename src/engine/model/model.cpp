@@ -107,8 +107,9 @@ Result<Model> Model::load(const ModelOptions& options) {
     turbo->use_keys(effective_key_profile(options.key_profile));
     devices[0] = turbo->handle();
     params.devices = devices.data();
-    params.use_extra_bufts = !options.has_products;  // stock's layouts are not ours to read
   }
+  // Stock's layouts are not our kernels' to read.
+  params.use_extra_bufts = options.is_repacked && !options.has_products;
   bool was_cancelled = false;
   const std::function<bool(float)> progress = [&](float done) {
     was_cancelled = options.on_progress && !options.on_progress(done);

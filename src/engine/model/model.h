@@ -33,6 +33,8 @@ struct ModelOptions {
   // Whether the plugin's own kernels read prompts. Weights are then mapped from the file as they are
   // (docs/products.md).
   bool has_products = false;
+  // Whether stock may copy weights into layouts of its own.
+  bool is_repacked = true;
   // Fitted to the model's keys (docs/formats/key-profile.md). GGML_TURBO_PROFILE overrides it.
   std::filesystem::path key_profile = {};
   int n_cells = 4096;
