@@ -11,10 +11,10 @@
 namespace slipstream::bench {
 namespace {
 
-constexpr double kWidth = 560;
+constexpr double kWidth = 620;
 constexpr double kHeight = 320;
 constexpr double kLeft = 48;
-constexpr double kRight = 84;  // room for names
+constexpr double kRight = 150;  // room for names
 constexpr double kTop = 52;
 constexpr double kBottom = 48;
 constexpr double kPlotWidth = kWidth - kLeft - kRight;

@@ -70,7 +70,8 @@ Series best_series(const std::vector<Series>& settings) {
 // scheme only the default and the best are drawn.
 std::vector<Series> series_of(const SpeedReport& report, std::size_t n_places,
                               const std::function<Cell(const std::string&, std::size_t)>& find,
-                              const std::function<Point(const CellSummary&)>& value) {
+                              const std::function<Point(const CellSummary&)>& value,
+                              bool is_speed = true) {
   std::vector<Series> all;
   std::vector<Series> settings;
   const std::string& stock = report.matrix.kv.front();
@@ -86,7 +87,8 @@ std::vector<Series> series_of(const SpeedReport& report, std::size_t n_places,
     if (is_setting_of(kv, stock)) settings.push_back(series);
     if (kv == stock || !is_setting_of(kv, stock)) all.push_back(std::move(series));
   }
-  if (settings.size() < 2) return all;
+  // What is no speed has no best setting, and is alike in all.
+  if (settings.size() < 2 || !is_speed) return all;
   Series best = best_series(settings);
   best.name = format_text("{}, best setting", stock);
   best.colour = settings[1].colour;
@@ -149,7 +151,8 @@ std::vector<Picture> draw_charts(const SpeedReport& report) {
          .series = series_of(report, sequences.size(), at_sequences, decode_of)},
         bar_chart);
   }
-  const std::string last = format_text("depth {}, {} sequences", depth_text(deepest), most);
+  const std::string last =
+      format_text("depth {}, {} sequence{}", depth_text(deepest), most, most == 1 ? "" : "s");
   add("memory",
       {.title = "KV cache",
        .x_name = last,
@@ -160,7 +163,7 @@ std::vector<Picture> draw_charts(const SpeedReport& report) {
            [&](const std::string& kv, std::size_t) {
              return Cell{.kv = kv, .depth = deepest, .n_sequences = most};
            },
-           cache_of)},
+           cache_of, /*is_speed=*/false)},
       bar_chart);
   std::vector<QualityPoint> quality = report.quality;
   for (QualityPoint& point : quality) point.colour = colour_of(report, point.kv);

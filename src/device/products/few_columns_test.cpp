@@ -5,9 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <barrier>
 #include <cmath>
-#include <thread>
 #include <vector>
 
 #include "device/kernel_test_support.h"
@@ -59,15 +57,7 @@ class DotCase {
                   .result = result_.data(),
                   .result_stride = static_cast<std::size_t>(shape_.n_rows)},
                  packed.data());
-    std::barrier packed_all(n_threads);
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < n_threads; ++i) {
-      threads.emplace_back([&, i] {
-        task.pack_columns(i, n_threads);
-        packed_all.arrive_and_wait();
-        task.multiply(n_threads);
-      });
-    }
+    multiply_on_threads(task, n_threads);
   }
 
   void check() {

@@ -6,9 +6,7 @@
 #include <hwy/targets.h>
 
 #include <algorithm>
-#include <barrier>
 #include <cmath>
-#include <thread>
 #include <vector>
 
 #include "device/attention/kernel_choice.h"
@@ -55,15 +53,7 @@ class ProductCase {
                       .result = result_.data(),
                       .result_stride = static_cast<std::size_t>(shape_.n_rows)},
                      packed.data());
-    std::barrier packed_all(n_threads);
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < n_threads; ++i) {
-      threads.emplace_back([&, i] {
-        task.pack_columns(i, n_threads);
-        packed_all.arrive_and_wait();
-        task.multiply(n_threads);
-      });
-    }
+    multiply_on_threads(task, n_threads);
   }
 
   // As tiles the expected weights are those rounded to bf16, because their errors are not

@@ -1,12 +1,14 @@
-// Test support for products: weights of any type, made of random numbers.
+// Test support for products: weights of any type, made of random numbers, and threads.
 #pragma once
 
 #include <ggml.h>
 
+#include <barrier>
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <span>
+#include <thread>
 #include <vector>
 
 namespace slipstream::turbo {
@@ -31,6 +33,19 @@ inline void fill_weights(ggml_type type, std::int64_t n_rows, std::int64_t n_inn
   const std::vector<float> floats = random_floats(static_cast<std::size_t>(n_rows * n_inner), seed);
   const std::vector<float> importance(static_cast<std::size_t>(n_inner), 1.0F);
   ggml_quantize_chunk(type, floats.data(), rows.data(), 0, n_rows, n_inner, importance.data());
+}
+
+// Packs and multiplies as ggml's threads do.
+void multiply_on_threads(auto& task, int n_threads) {
+  std::barrier packed_all(n_threads);
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < n_threads; ++i) {
+    threads.emplace_back([&, i] {
+      task.pack_columns(i, n_threads);
+      packed_all.arrive_and_wait();
+      task.multiply(n_threads);
+    });
+  }
 }
 
 }  // namespace slipstream::turbo
