@@ -9,14 +9,13 @@
 #include "base/log.h"
 #include "cli/kv_profile.h"
 #include "cli/plugin_path.h"
+#include "engine/forecast/context_choice.h"
 #include "engine/forecast/kv_choice.h"
 #include "engine/forecast/product_trial.h"
 #include "engine/model/model.h"
 
 namespace slipstream {
 namespace {
-
-constexpr std::int64_t kDefaultContext = 8192;
 
 // A wish together with what calibration found out about the model, if it was calibrated.
 struct InformedWish {
@@ -78,30 +77,97 @@ void log_choice(const std::filesystem::path& model, const InformedWish& wish,
   log::info("kv.calibrated", {{"model", model.filename().string()}, {"kv", scheme}});
 }
 
-Result<KvChoice> choose_or_check(const ModelProfile& profile, const InformedWish& kv,
-                                 const ContextShape& shape, std::uint64_t available_bytes,
-                                 bool has_plugin) {
-  if (kv.scheme == "auto") return choose(profile, available_bytes, shape, has_plugin, kv.found());
-  const Result<KvScheme> scheme = parse_kv_scheme(kv.scheme);
-  if (!scheme) return std::unexpected(scheme.error());
-  return check_fits(profile, *scheme, available_bytes, shape, has_plugin);
+// How many bytes the model may take: at all, and without having been asked for a context.
+struct Budget {
+  std::uint64_t available_bytes;
+  std::uint64_t unasked_bytes;
+};
+
+// What a default context has at most: all that the model has, or all that is of use. A header may
+// claim any number.
+std::int64_t default_context(const ModelProfile& profile, const ContextWish& context) {
+  constexpr std::int64_t kClaimMax = 1 << 24;
+  const std::int64_t n_own = std::min(profile.geometry.n_ctx_train, kClaimMax);
+  const std::int64_t n_ctx = n_own > 0 ? n_own : kContextLeast;
+  return context.n_useful > 0 ? std::min(n_ctx, context.n_useful) : n_ctx;
 }
 
-// The size of the chosen cache as f16, against which savings are reported.
-std::uint64_t f16_bytes(const ModelProfile& profile, const KvChoice& choice, ContextShape shape) {
+Result<KvChoice> choose_or_check(const ModelProfile& profile, const InformedWish& kv,
+                                 const ContextWish& context, const Budget& budget,
+                                 bool has_plugin) {
+  std::vector<KvScheme> schemes;
+  if (kv.scheme == "auto") {
+    schemes = candidates(profile.geometry, has_plugin, kv.found());
+  } else {
+    const Result<KvScheme> scheme = parse_kv_scheme(kv.scheme);
+    if (!scheme) return std::unexpected(scheme.error());
+    schemes.push_back(*scheme);
+  }
+  ContextShape shape = context.shape;
+  if (shape.n_ctx == 0) {
+    shape.n_ctx = default_context(profile, context);
+    Result<std::optional<KvChoice>> roomy =
+        choose_context(profile, schemes, budget.unasked_bytes, shape);
+    if (!roomy) return std::unexpected(roomy.error());
+    if (*roomy) return std::move(**roomy);
+    shape.n_ctx = std::min(shape.n_ctx, kContextLeast);
+  }
+  if (kv.scheme == "auto") {
+    return choose(profile, budget.available_bytes, shape, has_plugin, kv.found());
+  }
+  return check_fits(profile, schemes.front(), budget.available_bytes, shape, has_plugin);
+}
+
+Budget budget_of(const MemoryWish& memory) {
+  return {.available_bytes = memory.available_bytes,
+          .unasked_bytes = unasked_bytes(memory.available_bytes, memory.n_models)};
+}
+
+std::string why_context(const ModelProfile& profile, const KvChoice& choice,
+                        const ContextWish& context) {
+  const std::int64_t n_own = profile.geometry.n_ctx_train;
+  const std::int64_t n_ctx = choice.forecast.n_ctx;
+  if (context.shape.n_ctx > 0) return "as asked";
+  if (n_own > 0 && n_ctx >= n_own) return "the model's own";
+  if (n_ctx >= default_context(profile, context)) return "as much as is of use";
+  return format_text("what fits into memory, of {}", n_own);
+}
+
+KvPlan plan_of(const ModelProfile& profile, const KvChoice& choice, const ContextWish& context) {
+  ContextShape shape = context.shape;
   shape.n_ctx = choice.forecast.n_ctx;
+  // Savings are reported against f16.
   const Result<MemoryForecast> f16 = forecast(profile, KvScheme(), shape);
-  return f16 ? f16->kv_bytes : 0;
+  return {.scheme = choice.scheme.name(),
+          .plugin = {},
+          .experts = {},
+          .n_context = static_cast<int>(choice.forecast.n_ctx),
+          .why_context = why_context(profile, choice, context),
+          .kv_bytes = choice.forecast.kv_bytes,
+          .kv_f16_bytes = f16 ? f16->kv_bytes : 0,
+          .total_bytes = needed_bytes(choice.forecast)};
 }
 
 // The share of the remaining memory that is used for experts. The rest of the system
 // needs some too.
 constexpr double kCacheShare = 0.9;
 
+// Without a size for that cache, a default context leaves most of the memory to it: three quarters.
+Budget streaming_budget(const MemoryWish& memory, const WeightWish& wish) {
+  if (wish.expert_cache_bytes == 0) {
+    return {
+        .available_bytes = memory.available_bytes,
+        .unasked_bytes = memory.available_bytes / 4 / static_cast<std::uint64_t>(memory.n_models)};
+  }
+  const std::uint64_t left =
+      memory.available_bytes - std::min(memory.available_bytes, wish.expert_cache_bytes);
+  return {.available_bytes = left, .unasked_bytes = unasked_bytes(left, memory.n_models)};
+}
+
 // A plan in which experts stay in the file; nullopt if everything fits into memory.
 Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
-                                             const InformedWish& kv, ContextShape shape,
-                                             std::uint64_t available_bytes, const WeightWish& wish,
+                                             const InformedWish& kv, const ContextWish& context,
+                                             const MemoryWish& memory, const WeightWish& wish,
                                              bool are_plain) {
   const Result<ModelProfile> streamed =
       read_profile(model, {.streams_experts = true, .are_plain = are_plain});
@@ -112,32 +178,26 @@ Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
                 format_text("{} has no experts that could be streamed: leave out --stream-experts",
                             model.string()));
   }
-  if (shape.n_ctx == 0) shape.n_ctx = std::min(kDefaultContext, streamed->geometry.n_ctx_train);
   if (wish.expert_cache_bytes == 0) {
     const Result<ModelProfile> resident = read_profile(model, {.are_plain = are_plain});
     if (!resident) return std::unexpected(resident.error());
-    if (choose_or_check(*resident, kv, shape, available_bytes, /*has_plugin=*/true)) {
+    if (choose_or_check(*resident, kv, context, budget_of(memory), /*has_plugin=*/true)) {
       return std::nullopt;
     }
   }
   const Result<KvChoice> choice =
-      choose_or_check(*streamed, kv, shape,
-                      available_bytes - std::min(available_bytes, wish.expert_cache_bytes), true);
+      choose_or_check(*streamed, kv, context, streaming_budget(memory, wish), /*has_plugin=*/true);
   if (!choice) return std::unexpected(choice.error());
   std::uint64_t cache_bytes = wish.expert_cache_bytes;
   if (cache_bytes == 0) {
     cache_bytes = static_cast<std::uint64_t>(
-        kCacheShare * static_cast<double>(available_bytes - needed_bytes(choice->forecast)));
+        kCacheShare * static_cast<double>(memory.available_bytes - needed_bytes(choice->forecast)));
   }
   cache_bytes = std::min(std::max<std::uint64_t>(cache_bytes, 1), expert_bytes + expert_bytes / 8);
-  return KvPlan{.scheme = choice->scheme.name(),
-                .plugin = {},
-                .key_profile = {},
-                .experts = std::to_string(cache_bytes),
-                .n_context = static_cast<int>(choice->forecast.n_ctx),
-                .kv_bytes = choice->forecast.kv_bytes,
-                .kv_f16_bytes = f16_bytes(*streamed, *choice, shape),
-                .total_bytes = needed_bytes(choice->forecast) + cache_bytes};
+  KvPlan plan = plan_of(*streamed, *choice, context);
+  plan.experts = std::to_string(cache_bytes);
+  plan.total_bytes += cache_bytes;
+  return plan;
 }
 
 // Whether the plugin's own kernels multiply. If it cannot be tried, stock's do.
@@ -165,8 +225,9 @@ bool has_own_products(const std::filesystem::path& model, const WeightWish& wish
 
 }  // namespace
 
-Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, ContextShape shape,
-                       std::uint64_t available_bytes, const WeightWish& weights) {
+Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish,
+                       const ContextWish& context, const MemoryWish& memory,
+                       const WeightWish& weights) {
   const Result<std::filesystem::path> plugin = find_turbo_plugin();
   const bool has_products = has_own_products(model, weights, plugin);
   const bool wants_plugin =
@@ -179,7 +240,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, C
   load_backends();
   if (weights.streams_experts) {
     Result<std::optional<KvPlan>> streaming =
-        plan_streaming(model, kv, shape, available_bytes, weights, has_products);
+        plan_streaming(model, kv, context, memory, weights, has_products);
     if (!streaming) return std::unexpected(streaming.error());
     if (*streaming) {
       (*streaming)->plugin = *plugin;
@@ -192,18 +253,10 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, C
   const Result<ModelProfile> profile = read_profile(model, {.are_plain = has_products});
   KvPlan plan;
   if (profile) {
-    if (shape.n_ctx == 0) shape.n_ctx = std::min(kDefaultContext, profile->geometry.n_ctx_train);
     const Result<KvChoice> choice =
-        choose_or_check(*profile, kv, shape, available_bytes, plugin.has_value());
+        choose_or_check(*profile, kv, context, budget_of(memory), plugin.has_value());
     if (!choice) return std::unexpected(choice.error());
-    plan = {.scheme = choice->scheme.name(),
-            .plugin = {},
-            .key_profile = {},
-            .experts = {},
-            .n_context = static_cast<int>(choice->forecast.n_ctx),
-            .kv_bytes = choice->forecast.kv_bytes,
-            .kv_f16_bytes = f16_bytes(*profile, *choice, shape),
-            .total_bytes = needed_bytes(choice->forecast)};
+    plan = plan_of(*profile, *choice, context);
   } else if (profile.error().code == Code::kUnsupported) {
     // libllama may know this architecture, but the forecast does not.
     plan = {.scheme = wish.scheme != "auto" ? wish.scheme
@@ -212,7 +265,9 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish, C
             .plugin = {},
             .key_profile = {},
             .experts = {},
-            .n_context = static_cast<int>(shape.n_ctx > 0 ? shape.n_ctx : kDefaultContext)};
+            .n_context =
+                static_cast<int>(context.shape.n_ctx > 0 ? context.shape.n_ctx : kContextLeast),
+            .why_context = context.shape.n_ctx > 0 ? "as asked" : "its own is not known"};
   } else {
     return std::unexpected(profile.error());
   }

@@ -30,6 +30,16 @@ struct WeightWish {
   int n_threads = 0;  // with which that is tried; 0: one per core
 };
 
+// The memory that a model is planned for: for its weights and everything else.
+struct MemoryWish {
+  std::uint64_t available_bytes = 0;
+  int n_models = 1;  // that share it, each with a default context
+};
+struct ContextWish {
+  ContextShape shape = {};    // n_ctx 0: the default (engine/forecast/context_choice.h)
+  std::int64_t n_useful = 0;  // a default context has no more than this; 0: not known
+};
+
 struct KvPlan {
   std::string scheme;
   std::filesystem::path plugin;  // empty if nothing needs the plugin
@@ -38,15 +48,15 @@ struct KvPlan {
   std::string experts;        // how experts are streamed (ModelOptions); empty: not streamed
   bool has_products = false;  // ModelOptions
   int n_context;
+  std::string why_context;  // it has that many tokens: "the model's own", "as asked", ...
   // 0: not known, because the forecast does not know the architecture.
   std::uint64_t kv_bytes = 0;
   std::uint64_t kv_f16_bytes = 0;  // what f16 would take for as many tokens
   std::uint64_t total_bytes = 0;
 };
 
-// shape.n_ctx: 0 for the default. available_bytes: for the weights and everything else.
 [[nodiscard]] Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& kv,
-                                     ContextShape shape, std::uint64_t available_bytes,
+                                     const ContextWish& context, const MemoryWish& memory,
                                      const WeightWish& weights);
 
 }  // namespace slipstream

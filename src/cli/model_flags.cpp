@@ -23,8 +23,10 @@ void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_thr
       ->type_name("FILE");
   command.add_flag("--kv-force", kv.is_forced, "Use --kv even if calibrate found it broken");
   command
-      .add_option("-c,--ctx", n_context,
-                  "Tokens of all prompts and answers together (0: the model's own, at most 8192)")
+      .add_option(
+          "-c,--ctx", n_context,
+          "Tokens of all prompts and answers together (0: the model's own, or what fits into "
+          "three quarters of the available memory)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("-t,--threads", n_threads, "Threads (0: one per core)")

@@ -1,6 +1,6 @@
 """The program as a person meets it: --version, --help, doctor, run, and a wrong command line.
 
-Environment: SLIPSTREAM_BIN, the built program; TURBO_PLUGIN.
+Environment: SLIPSTREAM_BIN, the built program; SLIPSTREAM_FIXTURES, the models that the build makes; TURBO_PLUGIN.
 """
 
 import os
@@ -109,6 +109,19 @@ class Run(unittest.TestCase):
                                                    second.stderr).groups())
         self.assertEqual(n_from_disk, n_prompt - 1)
         self.assertEqual(first.stdout, second.stdout)
+
+    def test_without_ctx_it_takes_memory_for_its_prompt_only(self):
+        model = pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"]) / "qwen3.gguf"  # of 262,144 tokens
+
+        def peak_bytes(*arguments):
+            with subprocess.Popen([PROGRAM, "run", model, "-p", "x", "-n", "8", "--kv", "f16", *arguments],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0)
+            return usage.ru_maxrss << 10
+
+        self.assertLess(peak_bytes(), peak_bytes("--ctx", "65536") - (100 << 20))
 
     def test_what_cannot_be_is_said_with_what_to_do(self):
         for arguments, expected in (

@@ -1,11 +1,12 @@
 """`slipstream serve` as its operator meets it: metrics, several models, browsers, the service manager.
 
-Environment: SLIPSTREAM_BIN, the built program.
+Environment: SLIPSTREAM_BIN, the built program; SLIPSTREAM_FIXTURES, the models that the build makes.
 """
 
 import base64
 import math
 import os
+import pathlib
 import socket
 import struct
 import tempfile
@@ -15,6 +16,7 @@ import unittest
 
 from serving import NEEDLE_MODEL, Serving
 
+LONG_MODEL = str(pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"]) / "qwen3.gguf")  # of 262,144 tokens
 GREEDY = {"prompt": "Once upon a time", "max_tokens": 12, "temperature": 0}
 CHAT = {"messages": [{"role": "user", "content": "Who is amber?"}], "max_tokens": 8}
 
@@ -140,6 +142,48 @@ class Embeddings(unittest.TestCase):
             status, answer = server.post("/v1/embeddings", {"input": "x"})
             self.assertEqual(status, 400)
             self.assertIn("--embeddings", answer["error"]["message"])
+        finally:
+            self.assertEqual(server.stop(), 0)
+
+
+class DefaultContext(unittest.TestCase):
+    """Without --ctx it follows from the model and the memory."""
+
+    def context(self, *arguments, model=LONG_MODEL):
+        """(tokens, KV scheme, why), and clients are told the same number"""
+        server = Serving(*arguments, model=model)
+        try:
+            found = server.wait_for_line(r"event=serve\.model .* kv=(\S+) .* context=(\d+) why=(.*)\n")
+            _, models, _ = server.ask("GET", "/v1/models")
+            self.assertEqual(models["data"][0]["max_model_len"], int(found[2]))
+            return int(found[2]), found[1], found[3].strip('"')
+        finally:
+            self.assertEqual(server.stop(), 0)
+
+    def test_it_is_the_models_own_if_that_fits(self):
+        self.assertEqual(self.context(model=NEEDLE_MODEL), (8192, "turbo8v4", "the model's own"))
+        self.assertEqual(self.context("--memory", "2GiB"), (262144, "turbo8v4", "the model's own"))
+
+    def test_else_what_fits_and_fewer_bits_only_below_32768_tokens(self):
+        fits = "what fits into memory, of 262144"
+        n_tokens, kv, why = self.context("--memory", "400MiB")
+        self.assertTrue(65536 < n_tokens < 131072 and n_tokens % 4096 == 0, n_tokens)
+        self.assertEqual((kv, why), ("turbo8v4", fits))
+        n_tokens, kv, why = self.context("--memory", "120MiB")
+        self.assertGreaterEqual(n_tokens, 32768)
+        self.assertEqual((kv, why), ("turbo3", fits))
+        self.assertEqual(self.context("--memory", "60MiB"), (8192, "turbo3", fits))
+        self.assertEqual(self.context("--memory", "60MiB", "--ctx", "4096"), (4096, "turbo8v4", "as asked"))
+
+    def test_models_that_share_the_memory_fit_together(self):
+        alone, _, _ = self.context("--memory", "400MiB")
+        server = Serving("--memory", "400MiB", "--model", f"b={LONG_MODEL}", model=LONG_MODEL)
+        try:
+            self.assertEqual(server.post("/v1/completions", {**GREEDY, "model": "b"})[0], 200)
+            _, models, _ = server.ask("GET", "/v1/models")
+            lengths = [model["max_model_len"] for model in models["data"] if model["loaded"]]
+            self.assertEqual(len(lengths), 2, models)
+            self.assertTrue(32768 <= lengths[0] == lengths[1] < alone, lengths)
         finally:
             self.assertEqual(server.stop(), 0)
 

@@ -53,10 +53,10 @@ Result<std::string> resolve_auto(const Options& options, const Matrix& matrix) {
   if (!available) return std::unexpected(available.error());
   const int n_sequences = std::ranges::max(matrix.n_sequences);
   const int n_each = std::ranges::max(matrix.depths) + options.n_prompt + options.n_tokens;
-  Result<KvPlan> plan = plan_kv(
-      options.model, {},
-      {.n_ctx = static_cast<std::int64_t>(n_each) * n_sequences, .n_sequences_max = n_sequences},
-      *available, {.prompts = "off"});
+  const ContextShape shape{.n_ctx = static_cast<std::int64_t>(n_each) * n_sequences,
+                           .n_sequences_max = n_sequences};
+  Result<KvPlan> plan = plan_kv(options.model, {}, {.shape = shape},
+                                {.available_bytes = *available}, {.prompts = "off"});
   if (!plan) return std::unexpected(plan.error());
   return std::move(plan->scheme);
 }

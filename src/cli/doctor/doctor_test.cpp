@@ -78,6 +78,19 @@ TEST(Doctor, AModelThatFitsOnlyWithItsExpertsInTheFileIsAdvisedSo) {
   EXPECT_THAT(judge_model(model)[0].advice, HasSubstr("smaller"));
 }
 
+TEST(Doctor, SaysWhichContextAModelGetsAndWhy) {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  const ModelNeeds model{.architecture = "llama",
+                         .kv = "turbo8v4",
+                         .n_context = 65536,
+                         .why_context = "what fits into memory, of 131072",
+                         .n_bytes = 11 * kGiB,
+                         .n_available_bytes = 15 * kGiB};
+  EXPECT_EQ(judge_model(model).at(0).value,
+            "llama, needs 11.0 GiB with turbo8v4 KV for a context of 65536 tokens (what fits into "
+            "memory, of 131072), 15.0 GiB are available");
+}
+
 TEST(Doctor, SaysWhoReadsPromptsAndWhy) {
   ModelNeeds model{.architecture = "qwen3", .n_bytes = 1, .n_available_bytes = 2};
   EXPECT_EQ(judge_model(model).size(), 1U);  // too small to be tried

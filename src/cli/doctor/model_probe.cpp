@@ -8,15 +8,15 @@
 #include "base/slab_reader.h"
 #include "cli/doctor/probes.h"
 #include "cli/hub/find_model.h"
+#include "cli/kv_choice.h"
 #include "cli/plugin_path.h"
-#include "engine/forecast/kv_choice.h"
+#include "engine/forecast/context_choice.h"
 #include "engine/forecast/product_trial.h"
 #include "engine/model/model.h"
 
 namespace slipstream::doctor {
 namespace {
 
-constexpr std::int64_t kContext = 8192;
 // The hit rate of the expert cache for which a speed is reported beside the speed without a cache.
 constexpr double kHitRate = 0.9;
 
@@ -63,7 +63,7 @@ Result<ModelNeeds> find_needs(const std::string& model) {
   const Result<ModelProfile> streamed = read_profile(path, {.streams_experts = true});
   if (!streamed) return std::unexpected(streamed.error());
   const ModelGeometry& geometry = resident->geometry;
-  const ContextShape shape = {.n_ctx = std::min(kContext, geometry.n_ctx_train)};
+  const ContextShape shape = {.n_ctx = std::min(kContextLeast, geometry.n_ctx_train)};
   const Result<MemoryForecast> whole = forecast(*resident, KvScheme{}, shape);
   if (!whole) return std::unexpected(whole.error());
   const Result<MemoryForecast> rest = forecast(*streamed, KvScheme{}, shape);
@@ -71,6 +71,7 @@ Result<ModelNeeds> find_needs(const std::string& model) {
   const Result<std::uint64_t> available = available_memory();
   if (!available) return std::unexpected(available.error());
   ModelNeeds needs{.architecture = geometry.architecture,
+                   .n_context = whole->n_ctx,
                    .n_bytes = needed_bytes(*whole),
                    .n_bytes_streamed = needed_bytes(*rest),
                    .n_expert_bytes = resident->weights.experts,
@@ -87,6 +88,14 @@ Result<ModelNeeds> find_needs(const std::string& model) {
     const auto products = try_products(path, *plugin, threads_to_use(0));
     if (!products) return std::unexpected(products.error());
     needs.products = *products;
+  }
+  const bool has_products = needs.products && needs.products->pays();
+  if (const Result<KvPlan> plan = plan_kv(path, {}, {}, {.available_bytes = *available},
+                                          {.prompts = has_products ? "on" : "off"})) {
+    needs.kv = plan->scheme;
+    needs.n_context = plan->n_context;
+    needs.why_context = plan->why_context;
+    needs.n_bytes = plan->total_bytes;
   }
   return needs;
 }
@@ -145,10 +154,11 @@ std::vector<Finding> judge_model(const ModelNeeds& model) {
   std::vector<Finding> findings = {
       {.status = fits ? Status::kGood : Status::kNote,
        .topic = "model",
-       .value = format_text("{}, needs {} with f16 KV for a context of 8192 tokens or its own, {} "
-                            "are available",
-                            model.architecture, format_bytes(model.n_bytes),
-                            format_bytes(model.n_available_bytes)),
+       .value =
+           format_text("{}, needs {} with {} KV for a context of {} tokens ({}), {} are "
+                       "available",
+                       model.architecture, format_bytes(model.n_bytes), model.kv, model.n_context,
+                       model.why_context, format_bytes(model.n_available_bytes)),
        .advice = std::move(advice)}};
   if (model.products) findings.push_back(judge_products(*model.products));
   if (model.n_expert_bytes > 0) findings.append_range(judge_streaming(model));

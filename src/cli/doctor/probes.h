@@ -50,7 +50,11 @@ std::vector<Finding> judge_engine(const EngineInfo& engine);
 // What is known about a model without loading it.
 struct ModelNeeds {
   std::string architecture;
-  std::uint64_t n_bytes = 0;           // with everything in memory, for the default context
+  // What serve would take by default; if that does not fit, f16 and the least context.
+  std::string kv = "f16";
+  std::int64_t n_context = 0;
+  std::string why_context = "the least";
+  std::uint64_t n_bytes = 0;           // with everything in memory
   std::uint64_t n_bytes_streamed = 0;  // without the experts
   std::uint64_t n_expert_bytes = 0;
   std::int64_t n_experts = 0;  // per layer

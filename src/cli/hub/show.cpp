@@ -10,6 +10,7 @@
 #include "base/format_bytes.h"
 #include "base/memory_info.h"
 #include "cli/hub/find_model.h"
+#include "cli/kv_choice.h"
 #include "cli/kv_profile.h"
 #include "cli/plugin_path.h"
 #include "engine/forecast/kv_choice.h"
@@ -132,6 +133,11 @@ Result<void> print_fit(const std::filesystem::path& path) {
     print("", format_text("--kv {:<9} {:>7} tokens{}, {} in all, KV {}", name, *n_ctx,
                           *n_ctx >= profile->geometry.n_ctx_train ? " (all)" : "",
                           format_bytes(needed_bytes(*needs)), format_bytes(needs->kv_bytes)));
+  }
+  if (const Result<KvPlan> plan =
+          plan_kv(path, {}, {}, {.available_bytes = *available}, {.prompts = "off"})) {
+    print("", format_text("without --ctx: {} tokens ({}), --kv {}", plan->n_context,
+                          plan->why_context, plan->scheme));
   }
   if (!fits && profile->weights.experts > 0) {
     print("", "its experts can be streamed: --stream-experts, see slipstream doctor MODEL");

@@ -38,6 +38,12 @@ Result<std::string> read_prompt(const Options& options) {
   return std::string(std::istreambuf_iterator(file), std::istreambuf_iterator<char>());
 }
 
+// A token has at least one byte of the text, apart from those that mark its beginning and end.
+std::int64_t tokens_at_most(std::string_view text) {
+  constexpr std::int64_t kMarks = 8;
+  return static_cast<std::int64_t>(text.size()) + kMarks;
+}
+
 // Passes the engine's events to the thread that prints them.
 class Answer {
  public:
@@ -132,10 +138,12 @@ Result<int> try_run(const Options& options) {
   if (!path) return std::unexpected(path.error());
   WeightWish weights = options.weights;
   weights.n_threads = options.n_threads;
-  const Result<KvPlan> kv = plan_kv(
-      *path, options.kv,
-      {.n_ctx = options.n_context, .n_sequences_max = kRunner.n_sequence_ids(), .n_threads = 1},
-      *available, weights);
+  const Result<KvPlan> kv = plan_kv(*path, options.kv,
+                                    {.shape = {.n_ctx = options.n_context,
+                                               .n_sequences_max = kRunner.n_sequence_ids(),
+                                               .n_threads = 1},
+                                     .n_useful = tokens_at_most(*prompt) + options.n_tokens_max},
+                                    {.available_bytes = *available}, weights);
   if (!kv) return std::unexpected(kv.error());
   Result<Model> model = load(options, *path, *kv);
   if (!model) return std::unexpected(model.error());

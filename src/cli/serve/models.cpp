@@ -59,6 +59,12 @@ Result<std::vector<NamedModel>> named_models(const Options& options) {
   return models;
 }
 
+// How many models share the memory. A model of the hub should fit beside another.
+int n_models(const Options& options) {
+  const int n = static_cast<int>(options.models.size()) + (options.model.empty() ? 0 : 1);
+  return options.uses_hub ? std::max(2, n + 1) : n;
+}
+
 RunnerOptions runner_options(const Options& options) {
   return {.n_sequences_max = options.n_parallel, .n_prefixes_max = 128};
 }
@@ -127,7 +133,8 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                             {"keys", kv.key_profile.empty() ? "-" : "fitted"},
                             {"expert_cache", kv.experts.empty() ? "-" : kv.experts},
                             {"prompts", kv.has_products ? "own" : "stock"},
-                            {"context", (*engine)->n_context()}});
+                            {"context", (*engine)->n_context()},
+                            {"why", kv.why_context}});
   std::unique_ptr<ChatTemplate> chat_template = read_chat_template(**engine);
   const std::string file_name = std::filesystem::path(named.path).filename().string();
   return std::make_unique<ServedModel>(
@@ -148,11 +155,11 @@ Result<KvPlan> plan_model(const Options& options, const std::string& path,
                           std::uint64_t bytes_max) {
   WeightWish weights = options.weights;
   weights.n_threads = options.n_threads;
-  return plan_kv(path, options.kv,
-                 {.n_ctx = options.n_context,
-                  .n_sequences_max = runner_options(options).n_sequence_ids(),
-                  .n_threads = 1},
-                 bytes_max, weights);
+  const ContextShape shape{.n_ctx = options.n_context,
+                           .n_sequences_max = runner_options(options).n_sequence_ids(),
+                           .n_threads = 1};
+  return plan_kv(path, options.kv, {.shape = shape},
+                 {.available_bytes = bytes_max, .n_models = n_models(options)}, weights);
 }
 
 PooledModel pooled_model(const Options& options, const NamedModel& model, const KvPlan& plan) {
