@@ -64,6 +64,18 @@ class GgufMaker {
     contexts_.push_back(std::move(context));
     return *this;
   }
+  // Its bytes are a hole in the file. For write_sparse().
+  GgufMaker& sparse_matrix(const std::string& name, std::int64_t columns, std::int64_t rows,
+                           ggml_type type) {
+    ggml_context_ptr context(ggml_init(
+        {.mem_size = 2 * ggml_tensor_overhead(), .mem_buffer = nullptr, .no_alloc = true}));
+    ggml_tensor* tensor = ggml_new_tensor_2d(context.get(), type, columns, rows);
+    ggml_set_name(tensor, name.c_str());
+    gguf_add_tensor(header_.get(), tensor);
+    sparse_bytes_ += ggml_nbytes(tensor);
+    contexts_.push_back(std::move(context));
+    return *this;
+  }
   // Adds embeddings, and layers with attention and a feed-forward block.
   GgufMaker& decoder(const std::string& architecture, std::int64_t n_layers, std::int64_t n_embd,
                      std::int64_t n_heads, std::int64_t n_kv_heads, std::int64_t head_dim) {
@@ -90,9 +102,15 @@ class GgufMaker {
     EXPECT_TRUE(gguf_write_to_file(header_.get(), path.c_str(), /*only_meta=*/false));
     return path;
   }
+  [[nodiscard]] std::filesystem::path write_sparse(const std::filesystem::path& path) const {
+    EXPECT_TRUE(gguf_write_to_file(header_.get(), path.c_str(), /*only_meta=*/true));
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) + sparse_bytes_);
+    return path;
+  }
 
  private:
   gguf_context_ptr header_;
+  std::size_t sparse_bytes_ = 0;
   std::vector<ggml_context_ptr> contexts_;  // own the tensors' bytes
 };
 
