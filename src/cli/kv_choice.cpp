@@ -47,8 +47,17 @@ std::vector<std::string> broken_ones(const calibrate::Evidence& evidence) {
   return broken;
 }
 
-Result<InformedWish> inform(const std::filesystem::path& model, const KvWish& wish) {
+Result<InformedWish> inform(const std::filesystem::path& model, const KvWish& wish,
+                            const RopeScaling& rope) {
   InformedWish informed{.scheme = wish.scheme};
+  // What was measured and fitted are keys with the model's own positions.
+  if (!rope.is_own()) {
+    if (wish.profile.empty()) return informed;
+    return fail(
+        Code::kInvalidArgument,
+        "a profile of calibrate holds for the model's own positions: leave out --kv-profile "
+        "or the flags --rope-... and --yarn-...");
+  }
   const std::optional<calibrate::Profile> profile = find_kv_profile(model, wish.profile);
   if (!profile) return informed;
   informed.key_profile = profile->keys;
@@ -83,11 +92,16 @@ struct Budget {
   std::uint64_t unasked_bytes;
 };
 
+std::int64_t own_context(const ModelProfile& profile, const ContextWish& context) {
+  return scaled_context(context.rope, profile.geometry.n_ctx_train,
+                        profile.geometry.n_ctx_original);
+}
+
 // What a default context has at most: all that the model has, or all that is of use. A header may
 // claim any number.
 std::int64_t default_context(const ModelProfile& profile, const ContextWish& context) {
   constexpr std::int64_t kClaimMax = 1 << 24;
-  const std::int64_t n_own = std::min(profile.geometry.n_ctx_train, kClaimMax);
+  const std::int64_t n_own = std::min(own_context(profile, context), kClaimMax);
   const std::int64_t n_ctx = n_own > 0 ? n_own : kContextLeast;
   return context.n_useful > 0 ? std::min(n_ctx, context.n_useful) : n_ctx;
 }
@@ -125,10 +139,11 @@ Budget budget_of(const MemoryWish& memory) {
 
 std::string why_context(const ModelProfile& profile, const KvChoice& choice,
                         const ContextWish& context) {
-  const std::int64_t n_own = profile.geometry.n_ctx_train;
+  const std::int64_t n_own = own_context(profile, context);
   const std::int64_t n_ctx = choice.forecast.n_ctx;
   if (context.shape.n_ctx > 0) return "as asked";
-  if (n_own > 0 && n_ctx >= n_own) return "the model's own";
+  if (n_own > 0 && n_ctx >= n_own)
+    return context.rope.is_own() ? "the model's own" : "the model's own, scaled";
   if (n_ctx >= default_context(profile, context)) return "as much as is of use";
   return format_text("what fits into memory, of {}", n_own);
 }
@@ -142,6 +157,7 @@ KvPlan plan_of(const ModelProfile& profile, const KvChoice& choice, const Contex
           .plugin = {},
           .experts = {},
           .n_context = static_cast<int>(choice.forecast.n_ctx),
+          .n_context_own = own_context(profile, context),
           .why_context = why_context(profile, choice, context),
           .kv_bytes = choice.forecast.kv_bytes,
           .kv_f16_bytes = f16 ? f16->kv_bytes : 0,
@@ -234,7 +250,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish,
       wish.scheme.starts_with("turbo") || weights.streams_experts || has_products;
   if (wants_plugin && !plugin) return std::unexpected(plugin.error());
 
-  const Result<InformedWish> informed = inform(model, wish);
+  const Result<InformedWish> informed = inform(model, wish, context.rope);
   if (!informed) return std::unexpected(informed.error());
   const InformedWish& kv = *informed;
   load_backends();
@@ -276,6 +292,20 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish,
   if (plan.scheme.starts_with("turbo")) plan.key_profile = kv.key_profile;
   if (plan.scheme.starts_with("turbo") || has_products) plan.plugin = *plugin;
   return plan;
+}
+
+void warn_if_beyond(std::string_view model, const KvPlan& plan) {
+  // libllama rounds contexts up.
+  if (plan.n_context_own == 0 || plan.n_context < plan.n_context_own + kContextStep) return;
+  log::warn(
+      "kv.context_beyond",
+      {{"model", model},
+       {"tokens", plan.n_context},
+       {"trained", plan.n_context_own},
+       {"advice", format_text("a request of more than {} tokens reads badly, unless positions are "
+                              "scaled: --rope-scaling yarn --rope-scale {}",
+                              plan.n_context_own,
+                              (plan.n_context + plan.n_context_own - 1) / plan.n_context_own)}});
 }
 
 }  // namespace slipstream

@@ -4,7 +4,8 @@
 // Threads: thread-safe.
 // Errors:  kNotFound if a turbo... scheme, streamed experts or products are asked for and the
 //          plugin is missing; kOutOfMemory with what would fit; kInvalidArgument if experts are to be
-//          streamed from a model without experts, and for a scheme that calibration found broken.
+//          streamed from a model without experts, for a scheme that calibration found broken, and
+//          for a profile together with other positions than the model's own.
 #pragma once
 
 #include <filesystem>
@@ -13,6 +14,7 @@
 
 #include "base/result.h"
 #include "engine/forecast/context_bytes.h"
+#include "engine/model/rope_scaling.h"
 
 namespace slipstream {
 
@@ -38,6 +40,7 @@ struct MemoryWish {
 struct ContextWish {
   ContextShape shape = {};    // n_ctx 0: the default (engine/forecast/context_choice.h)
   std::int64_t n_useful = 0;  // a default context has no more than this; 0: not known
+  RopeScaling rope = {};
 };
 
 struct KvPlan {
@@ -48,7 +51,8 @@ struct KvPlan {
   std::string experts;        // how experts are streamed (ModelOptions); empty: not streamed
   bool has_products = false;  // ModelOptions
   int n_context;
-  std::string why_context;  // it has that many tokens: "the model's own", "as asked", ...
+  std::int64_t n_context_own = 0;  // the model's own, as it is scaled; 0: not known
+  std::string why_context;         // it has that many tokens: "the model's own", "as asked", ...
   // 0: not known, because the forecast does not know the architecture.
   std::uint64_t kv_bytes = 0;
   std::uint64_t kv_f16_bytes = 0;  // what f16 would take for as many tokens
@@ -58,5 +62,8 @@ struct KvPlan {
 [[nodiscard]] Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& kv,
                                      const ContextWish& context, const MemoryWish& memory,
                                      const WeightWish& weights);
+
+// Warns if the context is longer than the model can read, and says which flags help.
+void warn_if_beyond(std::string_view model, const KvPlan& plan);
 
 }  // namespace slipstream

@@ -27,6 +27,7 @@ namespace {
 using slipstream::add_disk_options;
 using slipstream::add_model_argument;
 using slipstream::add_model_options;
+using slipstream::add_rope_options;
 using slipstream::add_weight_options;
 
 constexpr int kUsageError = 2;
@@ -64,6 +65,7 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   run->add_option("--seed", options.seed, "A seed, to get the same text again");
+  add_rope_options(*run, options.rope);
   add_weight_options(*run, options.weights);
   add_disk_options(*run, options.kv_disk, options.kv_disk_bytes);
   return run;
@@ -187,6 +189,7 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
                    "An origin whose pages may use this server, such as https://chat.example.org; * "
                    "for all (default: none)")
       ->type_name("ORIGIN");
+  add_rope_options(*serve, options.rope);
   add_weight_options(*serve, options.weights);
   add_disk_options(*serve, options.kv_disk, options.kv_disk_bytes);
   CLI::Option* responses =
@@ -265,6 +268,7 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
       ->type_name("FILE");
   bench->add_option("--out", options.directory, "Where reports go (default: bench-MODEL)")
       ->type_name("DIR");
+  add_rope_options(*bench, options.rope);
   CLI::Option* server =
       bench
           ->add_option("--server", load.url,

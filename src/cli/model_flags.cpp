@@ -34,6 +34,44 @@ void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_thr
       ->capture_default_str();
 }
 
+void add_rope_options(CLI::App& command, RopeScaling& rope) {
+  command
+      .add_option("--rope-scaling", rope.type,
+                  "How positions are scaled for a context beyond the trained one (default: as the "
+                  "model says)")
+      ->check(CLI::IsMember({"none", "linear", "yarn"}));
+  CLI::Option* scale =
+      command
+          .add_option_function<float>(
+              "--rope-scale", [&rope](float factor) { rope.freq_scale = 1 / factor; },
+              "By which factor the context grows, such as 4")
+          ->check(CLI::Range(0.001, 1000.0));
+  command
+      .add_option("--rope-freq-scale", rope.freq_scale, "The same as a scale of frequencies: 0.25")
+      ->check(CLI::Range(0.001, 1000.0))
+      ->excludes(scale);
+  command
+      .add_option("--rope-freq-base", rope.freq_base,
+                  "The base of the frequencies (default: the model's)")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--yarn-orig-ctx", rope.yarn_orig_ctx,
+                  "YaRN: the context that the model was trained for (default: as the model says)")
+      ->check(CLI::Range(1, 1 << 24));
+  const auto add_number = [&](const char* name, float& number, const char* what) {
+    command.add_option(name, number, what)->check(CLI::NonNegativeNumber);
+  };
+  add_number("--yarn-ext-factor", rope.yarn_ext_factor,
+             "YaRN: how much is extrapolated; 0 interpolates all (default: 1 with yarn)");
+  add_number("--yarn-attn-factor", rope.yarn_attn_factor,
+             "YaRN: the magnitude of attention (default: the model's)");
+  add_number(
+      "--yarn-beta-slow", rope.yarn_beta_slow,
+      "YaRN: rotations below which a frequency is interpolated (default: the model's, or 1)");
+  add_number("--yarn-beta-fast", rope.yarn_beta_fast,
+             "YaRN: rotations above which it is extrapolated (default: the model's, or 32)");
+}
+
 void add_weight_options(CLI::App& command, WeightWish& weights) {
   CLI::Option* streams =
       command.add_flag("--stream-experts", weights.streams_experts,

@@ -17,7 +17,8 @@ namespace {
 Result<std::unique_ptr<DiskTier>> open_tier_of(const Model& model, const EngineOptions& options) {
   if (options.disk_directory.empty()) return nullptr;
   const Result<Fingerprint> fingerprint =
-      fingerprint_of(model.path(), model.kv(), model.key_profile());
+      fingerprint_of(model.path(), model.kv(), model.key_profile(),
+                     {.rope = model.rope(), .n_ctx = model.n_cells()});
   if (!fingerprint) return std::unexpected(fingerprint.error());
   return DiskTier::open(options.disk_directory, options.disk_bytes_max, *fingerprint);
 }

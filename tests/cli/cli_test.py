@@ -103,12 +103,23 @@ class Run(unittest.TestCase):
             arguments = ("-p", prompt, "--kv-disk", directory, "--kv-disk-bytes", "100MiB")
             first = self.run_model(*arguments)
             second = self.run_model(*arguments)
+            scaled = self.run_model(*arguments, "--rope-scaling", "yarn", "--rope-scale", "4")
         self.assertEqual(first.returncode, 0, first.stderr)
         self.assertNotIn("from disk", first.stderr)
         n_prompt, n_from_disk = map(int, re.search(r"prompt (\d+) tokens, (\d+) from disk",
                                                    second.stderr).groups())
         self.assertEqual(n_from_disk, n_prompt - 1)
         self.assertEqual(first.stdout, second.stdout)
+        self.assertEqual(scaled.returncode, 0, scaled.stderr)
+        self.assertNotIn("from disk", scaled.stderr, "its keys have other positions")
+
+    def test_a_context_beyond_the_trained_one_is_used_with_a_warning_that_says_what_helps(self):
+        flags = ("--rope-scaling", "yarn", "--rope-scale", "2")
+        beyond = self.run_model("-p", "x", "--ctx", "16384")
+        self.assertEqual(beyond.returncode, 0, beyond.stderr)
+        self.assertIn(" ".join(flags), beyond.stderr)
+        for arguments in (("--ctx", "16384", *flags), ("--ctx", "8192")):
+            self.assertNotIn("rope", self.run_model("-p", "x", *arguments).stderr)
 
     def test_without_ctx_it_takes_memory_for_its_prompt_only(self):
         model = pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"]) / "qwen3.gguf"  # of 262,144 tokens
@@ -130,6 +141,8 @@ class Run(unittest.TestCase):
                 (["run", NEEDLE_MODEL, "-p", "x", "--kv", "turbo9"], "turbo8v4"),
                 (["run", NEEDLE_MODEL, "-p", "x", "-n", "9000"], "context of"),
                 (["run", NEEDLE_MODEL, "-p", ""], "prompt"),
+                (["run", NEEDLE_MODEL, "-p", "x", "--rope-scale", "4", "--kv-profile", str(README)],
+                 "leave out --kv-profile"),
                 (["run", NEEDLE_MODEL, "-p", "x", "--ctx", "200000000"], "--ctx "),
                 (["run", NEEDLE_MODEL, "-f", "/nonexistent.txt"], "/nonexistent.txt")):
             result = slipstream(*arguments)

@@ -31,20 +31,21 @@ def ours(model, prompt, *more):
                    "-t", 1, *more])
 
 
-def stock(model, prompt):
+def stock(model, prompt, *more):
     text, _ = output(["llama-completion", "-m", model, "-p", prompt, "-n", 48, "--temp", 0, "-t", 1,
-                      "-no-cnv", "--no-display-prompt", "-fa", "on", "-c", 4096])
+                      "-no-cnv", "--no-display-prompt", "-fa", "on", "-c", 4096, *more])
     return text.removesuffix("[end of text]").strip()
 
 
 class Completion(unittest.TestCase):
-    def assert_same(self, model, prompt):
-        expected, _ = ours(model, prompt, "--kv", "f16")
+    def assert_same(self, model, prompt, *more):
+        expected, _ = ours(model, prompt, "--kv", "f16", *more)
         for _ in range(16):
-            text = stock(model, prompt)
+            text = stock(model, prompt, *more)
             if text == expected or not expected.startswith(text):
                 break
         self.assertEqual(text, expected)
+        return text
 
     def test_one_sequence_is_stocks_token_for_token(self):
         for prompt in PROMPTS:
@@ -55,6 +56,19 @@ class Completion(unittest.TestCase):
         for shape in ("llama", "qwen2", "gemma3", "qwen3moe", "qwen35"):
             with self.subTest(shape=shape):
                 self.assert_same(FIXTURES / f"{shape}.gguf", PROMPTS[2])
+
+    def test_scaled_positions_are_stocks_too(self):
+        prompt = HAYSTACK[:3000]
+        texts = [self.assert_same(NEEDLE_MODEL, prompt)]
+        for flags in (("--rope-scaling", "yarn", "--rope-scale", 4),
+                      ("--rope-scaling", "yarn", "--rope-freq-scale", 0.25, "--yarn-orig-ctx", 1024,
+                       "--yarn-ext-factor", 0.5, "--yarn-attn-factor", 1.2, "--yarn-beta-slow", 2,
+                       "--yarn-beta-fast", 16),
+                      ("--rope-scaling", "linear", "--rope-scale", 2),
+                      ("--rope-freq-base", 40000)):
+            with self.subTest(flags=flags):
+                texts.append(self.assert_same(NEEDLE_MODEL, prompt, *flags))
+        self.assertEqual(len(set(texts)), len(texts), "each setting is seen in the text")
 
     def test_own_products_answer_from_a_long_prompt(self):
         question = (f"<|im_start|>user\n{HAYSTACK[:900]}\nWe met amber lantern today.\n"

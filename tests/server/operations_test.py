@@ -164,6 +164,10 @@ class DefaultContext(unittest.TestCase):
         self.assertEqual(self.context(model=NEEDLE_MODEL), (8192, "turbo8v4", "the model's own"))
         self.assertEqual(self.context("--memory", "2GiB"), (262144, "turbo8v4", "the model's own"))
 
+    def test_it_grows_with_scaled_positions(self):
+        self.assertEqual(self.context("--rope-scaling", "yarn", "--rope-scale", "4", model=NEEDLE_MODEL),
+                         (32768, "turbo8v4", "the model's own, scaled"))
+
     def test_else_what_fits_and_fewer_bits_only_below_32768_tokens(self):
         fits = "what fits into memory, of 262144"
         n_tokens, kv, why = self.context("--memory", "400MiB")

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/model/rope_scaling.h"
+
 namespace slipstream::bench {
 
 // These suffixes of a scheme's name are written like llama.cpp's flags and ours. Flash attention and
@@ -50,6 +52,7 @@ struct CellTask {
   std::filesystem::path key_profile;  // fitted to the model's keys; empty: nothing
   std::filesystem::path text;         // the source of all tokens
   std::filesystem::path states;       // where the filled depth is kept for the next cell
+  RopeScaling rope = {};
   int n_threads = 1;
   // A deeper cell is filled by repeating the state of this many tokens (n_computed()).
   int n_computed_max = 16'384;

@@ -4,6 +4,34 @@ namespace slipstream::bench {
 
 using nlohmann::json;
 
+namespace {
+
+json rope_json(const RopeScaling& rope) {
+  return {{"type", rope.type},
+          {"freq_base", rope.freq_base},
+          {"freq_scale", rope.freq_scale},
+          {"yarn_orig_ctx", rope.yarn_orig_ctx},
+          {"yarn_ext_factor", rope.yarn_ext_factor},
+          {"yarn_attn_factor", rope.yarn_attn_factor},
+          {"yarn_beta_fast", rope.yarn_beta_fast},
+          {"yarn_beta_slow", rope.yarn_beta_slow}};
+}
+
+RopeScaling rope_of(const json& json) {
+  RopeScaling rope;
+  json.at("type").get_to(rope.type);
+  json.at("freq_base").get_to(rope.freq_base);
+  json.at("freq_scale").get_to(rope.freq_scale);
+  json.at("yarn_orig_ctx").get_to(rope.yarn_orig_ctx);
+  json.at("yarn_ext_factor").get_to(rope.yarn_ext_factor);
+  json.at("yarn_attn_factor").get_to(rope.yarn_attn_factor);
+  json.at("yarn_beta_fast").get_to(rope.yarn_beta_fast);
+  json.at("yarn_beta_slow").get_to(rope.yarn_beta_slow);
+  return rope;
+}
+
+}  // namespace
+
 void to_json(json& json, const Cell& cell) {
   json = {{"kv", cell.kv}, {"depth", cell.depth}, {"sequences", cell.n_sequences}};
   if (cell.shares_depth) json["shared"] = true;
@@ -23,6 +51,7 @@ void to_json(json& json, const CellTask& task) {
           {"key_profile", task.key_profile.string()},
           {"text", task.text.string()},
           {"states", task.states.string()},
+          {"rope", rope_json(task.rope)},
           {"threads", task.n_threads},
           {"computed", task.n_computed_max},
           {"prompt", task.n_prompt},
@@ -36,6 +65,7 @@ void from_json(const json& json, CellTask& task) {
   task.key_profile = json.at("key_profile").get<std::string>();
   task.text = json.at("text").get<std::string>();
   task.states = json.at("states").get<std::string>();
+  task.rope = rope_of(json.at("rope"));
   json.at("threads").get_to(task.n_threads);
   json.at("computed").get_to(task.n_computed_max);
   json.at("prompt").get_to(task.n_prompt);

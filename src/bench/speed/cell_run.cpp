@@ -361,6 +361,7 @@ Result<CellFigures> run_cell(const CellTask& task, const std::function<void(doub
                                      .has_products = has_products(cell.kv),
                                      .is_repacked = is_repacked(cell.kv),
                                      .key_profile = task.key_profile,
+                                     .rope = task.rope,
                                      .n_cells = static_cast<int>(n_cells),
                                      .n_sequences_max = cell.n_sequences + (is_repeated ? 1 : 0),
                                      .n_step_tokens_max = kStepTokens,

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/speed/cell_json.h"
+
 namespace slipstream::bench {
 namespace {
 
@@ -53,6 +55,19 @@ TEST(Matrix, ItsGuessIsNearWhatWasMeasured) {
   const double repeat = guess_seconds(second, kMatrix, task);
   EXPECT_NEAR(repeat, 43, 10);
   EXPECT_NEAR(guess_seconds(first, kMatrix, task) - repeat, 535, 60);
+}
+
+TEST(CellTask, ArrivesInItsProcessAsItWas) {
+  CellTask task;
+  task.rope = {.type = "yarn",
+               .freq_base = 1e6F,
+               .freq_scale = 0.25F,
+               .yarn_orig_ctx = 8192,
+               .yarn_ext_factor = 0.1F,
+               .yarn_attn_factor = 0.2F,
+               .yarn_beta_fast = 16,
+               .yarn_beta_slow = 2};
+  EXPECT_EQ(nlohmann::json(task).get<CellTask>().rope, task.rope);
 }
 
 }  // namespace

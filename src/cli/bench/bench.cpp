@@ -55,7 +55,7 @@ Result<std::string> resolve_auto(const Options& options, const Matrix& matrix) {
   const int n_each = std::ranges::max(matrix.depths) + options.n_prompt + options.n_tokens;
   const ContextShape shape{.n_ctx = static_cast<std::int64_t>(n_each) * n_sequences,
                            .n_sequences_max = n_sequences};
-  Result<KvPlan> plan = plan_kv(options.model, {}, {.shape = shape},
+  Result<KvPlan> plan = plan_kv(options.model, {}, {.shape = shape, .rope = options.rope},
                                 {.available_bytes = *available}, {.prompts = "off"});
   if (!plan) return std::unexpected(plan.error());
   return std::move(plan->scheme);
@@ -164,7 +164,9 @@ Result<int> try_run(Options options) {
     work->update({{"computed depth", *n_computed_max}});
   }
   std::filesystem::path keys;
-  if (!plugin->empty()) keys = find_key_profile(options.model);
+  // Keys are fitted with the model's own positions.
+  if (!plugin->empty() && options.rope.is_own()) keys = find_key_profile(options.model);
+  if (!options.rope.is_own()) work->update({{"positions", to_text(options.rope)}});
   if (!keys.empty()) work->update({{"keys", "fitted"}});
 
   std::filesystem::path directory = options.directory;
@@ -193,6 +195,7 @@ Result<int> try_run(Options options) {
          .key_profile = keys,
          .text = *text,
          .states = directory / "states",
+         .rope = options.rope,
          .n_threads = n_threads,
          .n_computed_max = *n_computed_max,
          .n_prompt = options.n_prompt,

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/model/rope_scaling.h"
+
 namespace slipstream::bench {
 
 struct Options {
@@ -16,6 +18,7 @@ struct Options {
   std::vector<int> n_sequences = {1, 8};
   bool has_shared = false;             // several sequences also share their depth
   std::string computed_depth = "16k";  // deeper cells repeat it
+  RopeScaling rope;
   int n_repeats = 3;
   int n_threads = 0;  // 0: one per core
   int n_prompt = 512;

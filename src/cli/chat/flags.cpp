@@ -29,6 +29,7 @@ Command::Command(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   chat_->add_option("-n,--max-tokens", options_.n_tokens_max, "Tokens of an answer at most")
       ->check(CLI::PositiveNumber);
+  add_rope_options(*chat_, options_.local.rope);
   add_weight_options(*chat_, options_.local.weights);
   add_disk_options(*chat_, options_.local.kv_disk, options_.local.kv_disk_bytes);
 }

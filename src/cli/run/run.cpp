@@ -119,6 +119,7 @@ Result<Model> load(const Options& options, const std::filesystem::path& path, co
                       .experts = kv.experts,
                       .has_products = kv.has_products,
                       .key_profile = kv.key_profile,
+                      .rope = options.rope,
                       .n_cells = kv.n_context,
                       .n_sequences_max = kRunner.n_sequence_ids(),
                       .n_threads = options.n_threads,
@@ -142,9 +143,11 @@ Result<int> try_run(const Options& options) {
                                     {.shape = {.n_ctx = options.n_context,
                                                .n_sequences_max = kRunner.n_sequence_ids(),
                                                .n_threads = 1},
-                                     .n_useful = tokens_at_most(*prompt) + options.n_tokens_max},
+                                     .n_useful = tokens_at_most(*prompt) + options.n_tokens_max,
+                                     .rope = options.rope},
                                     {.available_bytes = *available}, weights);
   if (!kv) return std::unexpected(kv.error());
+  warn_if_beyond(path->filename().string(), *kv);
   Result<Model> model = load(options, *path, *kv);
   if (!model) return std::unexpected(model.error());
   const Result<std::unique_ptr<Engine>> started_engine =

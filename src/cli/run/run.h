@@ -16,6 +16,7 @@ struct Options {
   std::string prompt_file;  // instead of prompt; "-": standard input
   KvWish kv;
   WeightWish weights;
+  RopeScaling rope;
   int n_context = 0;  // 0: the default
   int n_tokens_max = 256;
   float temperature = 0.8F;

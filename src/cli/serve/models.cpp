@@ -87,10 +87,11 @@ std::unique_ptr<ChatTemplate> read_chat_template(const Engine& engine) {
 
 // The same as long as model, cache, kernels and program are: what else answers could depend on. None where
 // the file cannot be read: it is loaded already, and answers without one.
-std::string system_fingerprint(const std::string& path, const KvPlan& kv) {
+std::string system_fingerprint(const std::string& path, const KvPlan& kv, const RopeScaling& rope) {
   const std::string program =
       format_text("{} {}{}", kVersion, kv.scheme, kv.has_products ? " products" : "");
-  const Result<Fingerprint> fingerprint = fingerprint_of(path, program, kv.key_profile);
+  const Result<Fingerprint> fingerprint =
+      fingerprint_of(path, program, kv.key_profile, {.rope = rope, .n_ctx = kv.n_context});
   return fingerprint ? "fp_" + to_hex(*fingerprint).substr(0, 16) : "";
 }
 
@@ -111,6 +112,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                                      .experts = kv.experts,
                                      .has_products = kv.has_products,
                                      .key_profile = kv.key_profile,
+                                     .rope = options.rope,
                                      .n_cells = kv.n_context,
                                      .n_sequences_max = runner.n_sequence_ids(),
                                      .n_threads = options.n_threads,
@@ -135,6 +137,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                             {"prompts", kv.has_products ? "own" : "stock"},
                             {"context", (*engine)->n_context()},
                             {"why", kv.why_context}});
+  warn_if_beyond(named.name, kv);
   std::unique_ptr<ChatTemplate> chat_template = read_chat_template(**engine);
   const std::string file_name = std::filesystem::path(named.path).filename().string();
   return std::make_unique<ServedModel>(
@@ -143,7 +146,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                   .chat_template = std::move(chat_template),
                   .embeddings = std::move(*embeddings),
                   .file_name = file_name,
-                  .system_fingerprint = system_fingerprint(named.path, kv),
+                  .system_fingerprint = system_fingerprint(named.path, kv, options.rope),
                   .kv_scheme = kv.scheme,
                   .kv_bytes = kv.kv_bytes,
                   .kv_f16_bytes = kv.kv_f16_bytes});
@@ -158,7 +161,7 @@ Result<KvPlan> plan_model(const Options& options, const std::string& path,
   const ContextShape shape{.n_ctx = options.n_context,
                            .n_sequences_max = runner_options(options).n_sequence_ids(),
                            .n_threads = 1};
-  return plan_kv(path, options.kv, {.shape = shape},
+  return plan_kv(path, options.kv, {.shape = shape, .rope = options.rope},
                  {.available_bytes = bytes_max, .n_models = n_models(options)}, weights);
 }
 

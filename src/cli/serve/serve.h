@@ -21,6 +21,7 @@ struct Options {
   std::uint16_t port = 8080;
   KvWish kv;
   WeightWish weights;
+  RopeScaling rope;
   int n_context = 0;  // 0: the default
   int n_parallel = 8;
   int n_queue = 256;

@@ -180,8 +180,11 @@ Result<ModelGeometry> Reader::read() {
   geometry.n_experts_used = number("%s.expert_used_count");
   geometry.n_tensors = static_cast<std::int64_t>(model_.tensors().size());
   // Not bounded like tensor dimensions: some models claim ten million tokens.
-  geometry.n_ctx_train =
-      std::clamp<std::int64_t>(model_.integer("%s.context_length").value_or(0), 0, INT32_MAX);
+  const auto context = [&](std::string_view key) {
+    return std::clamp<std::int64_t>(model_.integer(key).value_or(0), 0, INT32_MAX);
+  };
+  geometry.n_ctx_train = context("%s.context_length");
+  geometry.n_ctx_original = context("%s.rope.scaling.original_context_length");
   if (geometry.n_layers > kLayersMax || geometry.n_experts_used > kLayersMax) {
     return fail(Code::kCorrupt, format_text("the model says it has {} layers and {} experts",
                                             geometry.n_layers, geometry.n_experts_used));

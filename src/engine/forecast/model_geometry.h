@@ -36,7 +36,8 @@ struct AttentionLayer {
 
 struct ModelGeometry {
   std::string architecture;
-  std::int64_t n_ctx_train = 0;  // 0: not stated
+  std::int64_t n_ctx_train = 0;     // 0: not stated
+  std::int64_t n_ctx_original = 0;  // before the model's own rope scaling; 0: it has none
   std::int64_t n_layers = 0;
   std::int64_t n_tensors = 0;
   std::int64_t n_embd = 0;

@@ -26,6 +26,7 @@ ModelGeometry read(const GgufMaker& maker) {
 TEST(ModelGeometry, OfGroupedQueryAttention) {
   const ModelGeometry model = read(GgufMaker("llama").decoder("llama", 2, 64, 8, 2, 32));
   EXPECT_EQ(model.n_ctx_train, 4096);
+  EXPECT_EQ(model.n_ctx_original, 0);
   EXPECT_EQ(model.n_vocab, 96);
   EXPECT_EQ(model.ff_in, 2 * 256);
   EXPECT_EQ(model.ff_out, 256);
@@ -51,6 +52,14 @@ TEST(ModelGeometry, TensorsTellOfLayersThatDiffer) {
   EXPECT_EQ(model.attention[1].key_head_dim(), 16);
   EXPECT_EQ(model.attention[1].value_head_dim(), 16);
   EXPECT_TRUE(model.has_window);
+}
+
+TEST(ModelGeometry, KnowsTheContextBeforeTheModelsOwnScaling) {
+  const ModelGeometry model = read(GgufMaker("llama")
+                                       .decoder("llama", 1, 64, 8, 2, 32)
+                                       .set("llama.rope.scaling.original_context_length", 1024));
+  EXPECT_EQ(model.n_ctx_train, 4096);
+  EXPECT_EQ(model.n_ctx_original, 1024);
 }
 
 TEST(ModelGeometry, OfFusedAttention) {

@@ -53,6 +53,7 @@ llama_context_params context_params(const ModelOptions& options, const KvScheme&
   params.kv_unified = options.shares_cells;
   params.swa_full = true;  // so that a prefix can be taken over at any length
   params.no_perf = true;
+  apply(options.rope, params);
   return params;
 }
 

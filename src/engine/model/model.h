@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "engine/model/rope_scaling.h"
 #include "engine/model/turbo_device.h"
 
 namespace slipstream {
@@ -37,6 +38,7 @@ struct ModelOptions {
   bool is_repacked = true;
   // Fitted to the model's keys (docs/formats/key-profile.md). GGML_TURBO_PROFILE overrides it.
   std::filesystem::path key_profile = {};
+  RopeScaling rope = {};
   int n_cells = 4096;
   int n_sequences_max = 1;  // sequence ids
   int n_step_tokens_max = 512;
@@ -79,6 +81,7 @@ class Model {
   [[nodiscard]] const std::string& kv() const { return options_.kv; }
   // Empty if it has no effect.
   [[nodiscard]] std::filesystem::path key_profile() const;
+  [[nodiscard]] const RopeScaling& rope() const { return options_.rope; }
   // Cells of the KV cache; libllama may round the number up.
   [[nodiscard]] int n_cells() const { return static_cast<int>(llama_n_ctx(context_.get())); }
   // How many tokens of a step can have logits.

@@ -68,9 +68,19 @@ Result<void> add_file(Hash& hash, const GgufModel& model, std::size_t file_idx) 
   return {};
 }
 
-Result<Fingerprint> hash_with_model(Hash& hash, const std::filesystem::path& path) {
+// Whether libllama takes the rotations for long contexts (llama_model::get_rope_factors).
+bool has_long_rotations(const GgufModel& model, std::int64_t n_ctx) {
+  const std::optional<std::int64_t> n_original =
+      model.integer("%s.rope.scaling.original_context_length");
+  return n_original && n_ctx > *n_original && model.has_tensors("rope_factors_long");
+}
+
+Result<Fingerprint> hash_with_model(Hash& hash, const std::filesystem::path& path,
+                                    const Positions& positions = {}) {
   const Result<GgufModel> model = GgufModel::open(path);
   if (!model) return std::unexpected(model.error());
+  if (!positions.rope.is_own()) add(hash, to_text(positions.rope));
+  if (has_long_rotations(*model, positions.n_ctx)) add(hash, "long");
   for (std::size_t i = 0; i < model->files().size(); ++i) {
     if (const Result<void> added = add_file(hash, *model, i); !added) {
       return std::unexpected(added.error());
@@ -86,7 +96,8 @@ Result<Fingerprint> hash_with_model(Hash& hash, const std::filesystem::path& pat
 }  // namespace
 
 Result<Fingerprint> fingerprint_of(const std::filesystem::path& path, std::string_view kv,
-                                   const std::filesystem::path& key_profile) {
+                                   const std::filesystem::path& key_profile,
+                                   const Positions& positions) {
   Hash hash;
   add(hash, kStateVersion);
   add(hash, ggml_version());
@@ -100,7 +111,7 @@ Result<Fingerprint> fingerprint_of(const std::filesystem::path& path, std::strin
       return std::unexpected(added.error());
     }
   }
-  return hash_with_model(hash, path);
+  return hash_with_model(hash, path, positions);
 }
 
 Result<Fingerprint> fingerprint_of_model(const std::filesystem::path& path) {

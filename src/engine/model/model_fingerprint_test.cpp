@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/forecast/test_gguf.h"
 #include "engine/prefixes/disk/disk_tier_test_support.h"
 
 namespace slipstream {
@@ -23,6 +24,36 @@ TEST(ModelFingerprint, IsThatOfTheSameFileAndScheme) {
   bytes.back() ^= 1;  // in the last tensor
   write_file_bytes(copy, bytes);
   EXPECT_NE(*fingerprint, *fingerprint_of(copy, "turbo4"));
+}
+
+TEST(ModelFingerprint, IsAnotherWherePositionsAreRotatedOtherwise) {
+  const auto of = [](const RopeScaling& rope, std::int64_t n_ctx) {
+    return fingerprint_of(NEEDLE_MODEL, "turbo4", {}, {.rope = rope, .n_ctx = n_ctx});
+  };
+  const RopeScaling yarn{.type = "yarn", .freq_scale = 0.25F};
+  ASSERT_TRUE(of(yarn, 0).has_value());
+  EXPECT_EQ(*of({}, 0), *fingerprint_of(NEEDLE_MODEL, "turbo4"));
+  EXPECT_NE(*of(yarn, 0), *of({}, 0));
+  EXPECT_EQ(*of(yarn, 0), *of(yarn, 1 << 20)) << "no other rotations for long contexts";
+  EXPECT_NE(*of(yarn, 0), *of({.type = "linear", .freq_scale = 0.25F}, 0));
+  EXPECT_NE(*of(yarn, 0), *of({.type = "yarn", .freq_scale = 0.5F}, 0));
+  EXPECT_NE(*of({.freq_base = 1e6F}, 0), *of({}, 0));
+}
+
+TEST(ModelFingerprint, IsAnotherWhereALongContextHasItsOwnRotations) {
+  const TestFolder folder;
+  const std::filesystem::path model = GgufMaker("phi3")
+                                          .decoder("phi3", 1, 64, 2, 2, 32)
+                                          .set("phi3.rope.scaling.original_context_length", 4096)
+                                          .matrix("rope_factors_long.weight", 16, 1)
+                                          .write(folder.path() / "model.gguf");
+  const auto with_context = [&](std::int64_t n_ctx) {
+    return fingerprint_of(model, "f16", {}, {.n_ctx = n_ctx});
+  };
+  ASSERT_TRUE(with_context(1024).has_value());
+  EXPECT_EQ(*with_context(1024), *with_context(4096));
+  EXPECT_NE(*with_context(4096), *with_context(4352));
+  EXPECT_EQ(*with_context(4352), *with_context(65536));
 }
 
 TEST(ModelFingerprint, OfTheModelAloneIsAnother) {
