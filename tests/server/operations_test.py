@@ -17,6 +17,7 @@ import unittest
 from serving import NEEDLE_MODEL, Serving
 
 LONG_MODEL = str(pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"]) / "qwen3.gguf")  # of 262,144 tokens
+EXPERTS_MODEL = str(pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"]) / "qwen3moe.gguf")  # likewise
 GREEDY = {"prompt": "Once upon a time", "max_tokens": 12, "temperature": 0}
 CHAT = {"messages": [{"role": "user", "content": "Who is amber?"}], "max_tokens": 8}
 
@@ -178,6 +179,15 @@ class DefaultContext(unittest.TestCase):
         self.assertEqual((kv, why), ("turbo3", fits))
         self.assertEqual(self.context("--memory", "60MiB"), (8192, "turbo3", fits))
         self.assertEqual(self.context("--memory", "60MiB", "--ctx", "4096"), (4096, "turbo8v4", "as asked"))
+
+    def test_streamed_experts_keep_their_memory(self):
+        streamed = ("--stream-experts", "--memory")
+        fits = "what fits into memory, of 262144"
+        self.assertEqual(self.context(*streamed, "60MiB", model=EXPERTS_MODEL), (8192, "turbo8v4", fits))
+        # A cache of a given size is taken off first, and the context may have more of the rest.
+        n_tokens, _, _ = self.context(*streamed, "400MiB", "--expert-cache", "2MiB", model=EXPERTS_MODEL)
+        n_fewer, _, _ = self.context(*streamed, "400MiB", "--expert-cache", "150MiB", model=EXPERTS_MODEL)
+        self.assertTrue(32768 < n_fewer < n_tokens - 16384, (n_fewer, n_tokens))
 
     def test_models_that_share_the_memory_fit_together(self):
         alone, _, _ = self.context("--memory", "400MiB")
