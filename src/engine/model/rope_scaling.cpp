@@ -1,6 +1,5 @@
 #include "engine/model/rope_scaling.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
