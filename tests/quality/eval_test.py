@@ -9,8 +9,9 @@ class Trials(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.status, cls.report, cls.stdout, stderr = eval_run.run(
-            "--kv", "q8_0,turbo8v4,turbo2", "--depth", "512", "--chunks", "4", "--tool-calls", "4",
-            "--drift-prompts", "3", "--drift-tokens", "48")
+            "--kv", "q8_0,turbo8v4,turbo2", "--tasks", "divergence,needles,tools,drift",
+            "--depth", "512", "--chunks", "4", "--tool-calls", "4", "--drift-prompts", "3",
+            "--drift-tokens", "48")
         assert cls.report is not None, stderr
 
     def scheme(self, kv):

@@ -41,7 +41,7 @@ class Arm {
     const Result<std::unique_ptr<Engine>> engine =
         Engine::start(std::move(*model_), {.runner = kRunner});
     if (!engine) return std::unexpected(engine.error());
-    for (auto trial : {&Arm::ask_questions, &Arm::drift}) {
+    for (auto trial : {&Arm::ask_questions, &Arm::drift, &Arm::work}) {
       if (const auto tried = (this->*trial)(**engine); !tried) {
         return std::unexpected(tried.error());
       }
@@ -145,11 +145,15 @@ class Arm {
   [[nodiscard]] double drift_weight() const {
     return 10.0 * options_.n_drift_prompts * options_.n_drift_tokens;
   }
+  [[nodiscard]] double work_weight() const { return 600.0 * options_.n_work_tasks; }
   [[nodiscard]] double total_weight() const {
     return (wants("divergence") ? divergence_weight() : 0) +
            (wants("needles") ? needle_weight() : 0) +
            (wants("tools") ? tool_weight() + schema_weight() : 0) +
-           (wants("drift") ? drift_weight() : 0);
+           (wants("drift") ? drift_weight() : 0) +
+           static_cast<double>(std::ranges::count_if(
+               kWorkKinds, [this](std::string_view kind) { return wants(kind); })) *
+               work_weight();
   }
 
   Result<void> measure_divergence() {
@@ -260,6 +264,27 @@ class Arm {
                       stage("drift", drift_weight()));
     if (!continued) return std::unexpected(continued.error());
     result_.continuations = std::move(*continued);
+    return {};
+  }
+
+  Result<void> work(Engine& engine) {
+    for (const std::string_view kind : kWorkKinds) {
+      if (!wants(kind)) continue;
+      if (n_trained_ < kWorkTokensMax) {
+        result_.notes.push_back(
+            format_text("{} is left out: its tasks take up to {} tokens, and the model was trained "
+                        "for {}",
+                        kind, kWorkTokensMax, n_trained_));
+        continue;
+      }
+      const Result<std::vector<WorkTask>> tasks =
+          make_work(kind, options_.n_work_tasks,
+                    [this](std::size_t place, std::size_t n) { return hay(place, n); });
+      if (!tasks) return std::unexpected(tasks.error());
+      auto answers = try_work(engine, kind, *tasks, stage(kind, work_weight()));
+      if (!answers) return std::unexpected(answers.error());
+      std::ranges::move(*answers, std::back_inserter(result_.work));
+    }
     return {};
   }
 

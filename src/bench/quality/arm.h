@@ -17,6 +17,7 @@
 #include "bench/quality/cache_rows.h"
 #include "bench/quality/divergence.h"
 #include "bench/quality/tool_trial.h"
+#include "bench/quality/work/work_trial.h"
 
 namespace slipstream::quality {
 
@@ -33,14 +34,15 @@ struct ArmOptions {
   int n_tool_calls = 8;
   int n_drift_prompts = 6;
   int n_drift_tokens = 128;
+  int n_work_tasks = 12;  // of each kind
   int n_threads = 0;
-  // The trials to run: "divergence", "needles", "tools", "drift".
+  // The trials to run: of kTasks.
   std::vector<std::string> tasks = {};
 };
 
 inline constexpr std::array<int, 2> kDefaultDepths = {512, 2048};
-inline constexpr std::array<std::string_view, 4> kTasks = {"divergence", "needles", "tools",
-                                                           "drift"};
+inline constexpr std::array<std::string_view, 5> kTasks = {"divergence", "needles", "tools",
+                                                           "drift", "arithmetic"};
 
 struct DepthFigures {
   int depth = 0;
@@ -66,6 +68,7 @@ struct ArmResult {
   std::vector<ToolCallOutcome> tool_calls;
   std::vector<SchemaOutcome> schemas;
   std::vector<std::vector<Token>> continuations;
+  std::vector<WorkAnswer> work;    // kind by kind
   std::vector<std::string> notes;  // what was left out, and why
   double seconds = 0;
 };

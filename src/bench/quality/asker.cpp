@@ -44,6 +44,16 @@ Result<std::vector<Token>> go_on(Engine& engine, std::vector<Token> prompt, int 
   return std::move(generated->tokens);
 }
 
+Result<std::string> complete(Engine& engine, const std::string& text, int n_tokens,
+                             std::vector<std::string> stops) {
+  Result<std::vector<Token>> prompt = engine.vocabulary().tokenize(text, true, false);
+  if (!prompt) return std::unexpected(prompt.error());
+  Result<Generated> generated = generate(
+      engine, {.prompt = std::move(*prompt), .n_tokens_max = n_tokens, .stops = std::move(stops)});
+  if (!generated) return std::unexpected(generated.error());
+  return std::move(generated->text);
+}
+
 Result<Asker> Asker::create(Engine& engine) {
   const char* source = llama_model_chat_template(engine.model(), nullptr);
   if (source == nullptr) return fail(Code::kUnsupported, "the model has no chat template");

@@ -3,7 +3,7 @@
 //
 // Threads: thread-compatible; the engine must outlive it.
 // Errors:  create(): kUnsupported for a model without a chat template, or with one that cannot be
-//          parsed. ask() and go_on(): those of the template and of Engine::submit(), and kIo with
+//          parsed. ask(), go_on() and complete(): those of the template and of Engine::submit(), and kIo with
 //          the engine's message if it failed.
 #pragma once
 
@@ -31,6 +31,10 @@ struct Question {
 // Continues tokens. With ignores_end, continues past the model's own end of text.
 [[nodiscard]] Result<std::vector<Token>> go_on(Engine& engine, std::vector<Token> prompt,
                                                int n_tokens, bool ignores_end);
+
+// Continues a text, until the model ends it or a stop string comes, which is not returned.
+[[nodiscard]] Result<std::string> complete(Engine& engine, const std::string& text, int n_tokens,
+                                           std::vector<std::string> stops);
 
 class Asker {
  public:

@@ -11,6 +11,7 @@
 #include "bench/quality/arm_json.h"
 #include "bench/quality/drift.h"
 #include "bench/quality/needles.h"
+#include "bench/quality/work/work_report.h"
 #include "engine/model/kv_scheme.h"
 
 namespace slipstream::quality {
@@ -119,6 +120,7 @@ Json scheme_of(const SchemeResult& scheme, const ArmResult& base, const ArmOptio
   json["needles"] = needles_of(found.needles, base.needles);
   json["tool_calls"] = tool_calls_of(found.tool_calls, base.tool_calls);
   json["schemas"] = schemas_of(found.schemas);
+  json["work"] = work_of(found.work, base.work);
   json["drift"] = drift_of(found, base, options.n_drift_tokens);
   return json;
 }
@@ -164,6 +166,7 @@ Json make_report(std::span<const SchemeResult> schemes, const ArmOptions& option
         {"n_tool_calls", options.n_tool_calls},
         {"n_drift_prompts", options.n_drift_prompts},
         {"n_drift_tokens", options.n_drift_tokens},
+        {"n_work_tasks", options.n_work_tasks},
         {"n_threads", options.n_threads}}},
       {"thresholds", {{"fine_up_to", to_json(kFineUpTo)}, {"broken_from", to_json(kBrokenFrom)}}},
       {"schemes", std::move(all)}};

@@ -44,6 +44,9 @@ struct Surroundings {
 //                 grid [kind, depth, position, n, n_right, n_same], answers
 //     tool_calls  n, n_calls, n_valid, n_as_expected, n_same, answers
 //     schemas     n, n_valid, answers
+//     work        for each kind (work_task.h): n, n_valid (of the form that was asked for), n_right,
+//                 n_same, n_base_right (f16's), n_kept (right where f16 is right),
+//                 answers [expected, answer, valid, right]
 //     drift       n_tokens, first_differences (n_tokens if none differs), median
 [[nodiscard]] Json make_report(std::span<const SchemeResult> schemes, const ArmOptions& options,
                                const Surroundings& surroundings);

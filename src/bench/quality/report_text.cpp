@@ -118,6 +118,28 @@ Table needle_table(const Json& scheme) {
   return table;
 }
 
+// Older reports have no work.
+const Json& work_in(const Json& scheme, std::string_view kind) {
+  static const Json kNone;
+  return scheme.contains("work") && scheme["work"].contains(kind) ? scheme["work"][kind] : kNone;
+}
+
+// What f16 gets right is said first: where that is little, only agreement with it tells anything.
+Table work_table(const Json& report, std::string_view kind) {
+  Table table{.title = format_text("Work, {}: f16 answers {} right", kind,
+                                   of(work_in(report["schemes"][0], kind), "n_right")),
+              .rows = {{"KV", "right where f16 is", "as f16", "right", "valid"}}};
+  for (const Json& scheme : report["schemes"]) {
+    const Json& work = work_in(scheme, kind);
+    const std::string kept = work.is_null() ? "-"
+                                            : format_text("{}/{}", work["n_kept"].get<int>(),
+                                                          work["n_base_right"].get<int>());
+    table.rows.push_back(
+        {scheme["kv"], kept, of(work, "n_same"), of(work, "n_right"), of(work, "n_valid")});
+  }
+  return table;
+}
+
 Table summary_table(const Json& report) {
   Table table{.title = "Summary",
               .rows = {{"KV", "needles right", "as f16", "calls valid", "as asked", "as f16",
@@ -149,6 +171,10 @@ std::vector<Table> tables(const Json& report) {
   for (const Json& scheme : report["schemes"]) {
     if (!scheme["needles"].is_null()) all.push_back(needle_table(scheme));
   }
+  for (const std::string_view kind : kWorkKinds) {
+    if (work_in(report["schemes"][0], kind).is_null()) continue;
+    all.push_back(work_table(report, kind));
+  }
   all.push_back(summary_table(report));
   return all;
 }
@@ -166,6 +192,12 @@ std::vector<std::string> remarks(const Json& report) {
     if (scheme["verdict"] != "fine") add(scheme, scheme["reason"]);
     if (scheme["kv"] != "f16") continue;  // the others leave out the same
     for (const Json& note : scheme["notes"]) add(scheme, note);
+    for (const std::string_view kind : kWorkKinds) {
+      const Json& work = work_in(scheme, kind);
+      if (work.is_null() || work["n_right"] != 0) continue;
+      add(scheme,
+          format_text("it gets nothing right in {}, so there only agreement with it counts", kind));
+    }
   }
   return lines;
 }
@@ -256,6 +288,11 @@ std::string report_as_csv(const Json& report) {
       if (scheme[part].is_null()) continue;
       for (const auto& [key, value] : scheme[part].items()) {
         if (value.is_number()) csv.add(scheme, format_text("{}_{}", part, key), "", "", "", value);
+      }
+    }
+    for (const auto& [kind, work] : scheme["work"].items()) {
+      for (const auto& [key, value] : work.items()) {
+        if (value.is_number()) csv.add(scheme, format_text("work_{}", key), kind, "", "", value);
       }
     }
     if (!scheme["drift"].is_null()) {

@@ -1,0 +1,49 @@
+// A piece of work that people give to models, and how an answer to it is judged. The kinds:
+//
+//   arithmetic   a chain of sums, differences and products (arithmetic.h)
+//
+// The tasks are the same for every scheme. Every second one has kTokensBetween tokens of text
+// between what it states and what it asks: a cache keeps the last tokens precisely, and a short
+// task would be read from those alone.
+//
+// Threads: plain data; `judge` may be called by one thread at a time. Errors: none.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/quality/needles.h"
+
+namespace slipstream::quality {
+
+inline constexpr std::array<std::string_view, 1> kWorkKinds = {"arithmetic"};
+
+inline constexpr int kTokensBetween = 256;
+// The most tokens that a task takes with its answer. Tokenizers differ: this is ample.
+inline constexpr int kWorkTokensMax = 1024;
+
+struct Mark {
+  bool valid = false;  // the answer has the form that was asked for
+  bool right = false;
+};
+
+struct WorkTask {
+  std::string message;                      // for a chat model
+  std::string beginning;                    // for any other model: a text to continue
+  std::vector<std::string> stops = {"\n"};  // where a continuation ends
+  std::string right;                        // the right answer, for the report
+  int n_tokens_max = 32;                    // of the answer
+  std::function<Mark(const std::string& answer)> judge;
+};
+
+// The text between for task `idx`, with empty lines around it; nothing but a line's end for even
+// ones.
+inline std::string between(std::size_t idx, const Hay& hay) {
+  if (idx % 2 == 0) return "\n";
+  return "\n\n" + hay(idx * 4 * kTokensBetween, kTokensBetween) + "\n\n";
+}
+
+}  // namespace slipstream::quality

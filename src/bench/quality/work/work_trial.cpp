@@ -1,0 +1,39 @@
+#include "bench/quality/work/work_trial.h"
+
+#include "base/format.h"
+#include "bench/quality/work/arithmetic.h"
+
+namespace slipstream::quality {
+
+Result<std::vector<WorkTask>> make_work(std::string_view kind, int n_tasks, const Hay& hay) {
+  if (kind == "arithmetic") return make_arithmetic(n_tasks, hay);
+  return fail(Code::kInvalidArgument, format_text("there is no work of the kind {}", kind));
+}
+
+Result<std::vector<WorkAnswer>> try_work(Engine& engine, std::string_view kind,
+                                         const std::vector<WorkTask>& tasks,
+                                         const OnProgress& on_progress) {
+  const Result<Asker> asker = Asker::create(engine);
+  const auto ask = [&](const WorkTask& task) -> Result<std::string> {
+    if (!asker) return complete(engine, task.beginning, task.n_tokens_max, task.stops);
+    const Result<ChatAnswer> answer =
+        asker->ask({.text = task.message, .n_tokens_max = task.n_tokens_max});
+    if (!answer) return std::unexpected(answer.error());
+    return answer->content;
+  };
+  std::vector<WorkAnswer> answers;
+  for (const WorkTask& task : tasks) {
+    Result<std::string> answer = ask(task);
+    if (!answer) return std::unexpected(answer.error());
+    const Mark mark = task.judge(*answer);
+    answers.push_back({.kind = std::string(kind),
+                       .expected = task.right,
+                       .answer = std::move(*answer),
+                       .valid = mark.valid,
+                       .right = mark.right});
+    on_progress(static_cast<double>(answers.size()) / static_cast<double>(tasks.size()));
+  }
+  return answers;
+}
+
+}  // namespace slipstream::quality
