@@ -1,6 +1,7 @@
 // A piece of work that people give to models, and how an answer to it is judged. The kinds:
 //
 //   arithmetic   a chain of sums, differences and products (arithmetic.h)
+//   facts        facts in a text that lead to each other (facts.h)
 //
 // The tasks are the same for every scheme. Every second one has kTokensBetween tokens of text
 // between what it states and what it asks: a cache keeps the last tokens precisely, and a short
@@ -19,7 +20,7 @@
 
 namespace slipstream::quality {
 
-inline constexpr std::array<std::string_view, 1> kWorkKinds = {"arithmetic"};
+inline constexpr std::array<std::string_view, 2> kWorkKinds = {"arithmetic", "facts"};
 
 inline constexpr int kTokensBetween = 256;
 // The most tokens that a task takes with its answer. Tokenizers differ: this is ample.

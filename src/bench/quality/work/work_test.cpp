@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "bench/quality/work/arithmetic.h"
+#include "bench/quality/work/facts.h"
 #include "bench/quality/work/work_report.h"
 
 namespace slipstream::quality {
@@ -84,6 +85,50 @@ TEST(Arithmetic, TheLastNumberCounts) {
   EXPECT_TRUE(judge_number("-12", 12).valid);
   EXPECT_FALSE(judge_number("twelve", 12).valid);
   EXPECT_FALSE(judge_number("", 12).valid);
+}
+
+TEST(Facts, LeadToTheRightAnswer) {
+  const std::vector<WorkTask> tasks = make_facts(8, some_hay);
+  ASSERT_EQ(tasks.size(), 8U);
+  for (const WorkTask& task : tasks) {
+    const auto after = [&](const std::string& words) {
+      const std::size_t at = task.message.find(words);
+      EXPECT_NE(at, std::string::npos) << words << ": " << task.message;
+      const std::size_t begin = at + words.size();
+      return task.message.substr(begin, task.message.find_first_of(" .", begin) - begin);
+    };
+    const bool asks_for_land = task.message.contains("In which land is the ");
+    const std::string key =
+        after(asks_for_land ? "In which land is the " : "In which town is the ");
+    const std::string owner = after("The " + key + " key is in the house of ");
+    const std::string town = after("The house of " + owner + " is in the town of ");
+    const std::string right =
+        asks_for_land ? after("The town of " + town + " is in the land of ") : town;
+    EXPECT_EQ(task.right, right) << task.message;
+    EXPECT_TRUE(task.judge("It is " + right + ".").right);
+    EXPECT_FALSE(task.judge("It is " + owner + ".").valid);
+    EXPECT_TRUE(task.beginning.ends_with("?\nAnswer:"));
+  }
+}
+
+TEST(Facts, StandAmongTextOfTwoLengths) {
+  std::vector<std::size_t> n_tokens;
+  (void)make_facts(2, [&](std::size_t /*place*/, std::size_t n) {
+    n_tokens.push_back(n);
+    return std::string("hay");
+  });
+  EXPECT_EQ(n_tokens.size(), 12U);  // six facts for a question of two hops
+  EXPECT_EQ(n_tokens.front(), 128U / 6);
+  EXPECT_EQ(n_tokens.back(), 512U / 6);
+}
+
+TEST(Facts, AnAnswerThatNamesSeveralIsNotRight) {
+  EXPECT_TRUE(judge_name("The land of Amber", "amber", {"cedar", "coral"}).right);
+  const Mark both = judge_name("amber or cedar", "amber", {"cedar", "coral"});
+  EXPECT_TRUE(both.valid);
+  EXPECT_FALSE(both.right);
+  EXPECT_TRUE(judge_name("coral", "amber", {"cedar", "coral"}).valid);
+  EXPECT_FALSE(judge_name("I do not know", "amber", {"cedar", "coral"}).valid);
 }
 
 TEST(WorkReport, CountsWhatIsKeptOfF16) {
