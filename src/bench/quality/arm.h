@@ -41,8 +41,8 @@ struct ArmOptions {
 };
 
 inline constexpr std::array<int, 2> kDefaultDepths = {512, 2048};
-inline constexpr std::array<std::string_view, 6> kTasks = {"divergence", "needles",    "tools",
-                                                           "drift",      "arithmetic", "facts"};
+inline constexpr std::array<std::string_view, 7> kTasks = {
+    "divergence", "needles", "tools", "drift", "arithmetic", "facts", "json"};
 
 struct DepthFigures {
   int depth = 0;

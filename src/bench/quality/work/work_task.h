@@ -2,6 +2,7 @@
 //
 //   arithmetic   a chain of sums, differences and products (arithmetic.h)
 //   facts        facts in a text that lead to each other (facts.h)
+//   json         fields of a text as a JSON object of a given schema (extraction.h)
 //
 // The tasks are the same for every scheme. Every second one has kTokensBetween tokens of text
 // between what it states and what it asks: a cache keeps the last tokens precisely, and a short
@@ -20,7 +21,7 @@
 
 namespace slipstream::quality {
 
-inline constexpr std::array<std::string_view, 2> kWorkKinds = {"arithmetic", "facts"};
+inline constexpr std::array<std::string_view, 3> kWorkKinds = {"arithmetic", "facts", "json"};
 
 inline constexpr int kTokensBetween = 256;
 // The most tokens that a task takes with its answer. Tokenizers differ: this is ample.

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "bench/quality/work/arithmetic.h"
+#include "bench/quality/work/extraction.h"
 #include "bench/quality/work/facts.h"
 #include "bench/quality/work/work_report.h"
 
@@ -129,6 +130,54 @@ TEST(Facts, AnAnswerThatNamesSeveralIsNotRight) {
   EXPECT_FALSE(both.right);
   EXPECT_TRUE(judge_name("coral", "amber", {"cedar", "coral"}).valid);
   EXPECT_FALSE(judge_name("I do not know", "amber", {"cedar", "coral"}).valid);
+}
+
+TEST(Extraction, TheRightObjectIsInTheNote) {
+  const std::vector<WorkTask> tasks = make_extraction(12, some_hay);
+  ASSERT_EQ(tasks.size(), 12U);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const WorkTask& task = tasks[i];
+    const Json right = Json::parse(task.right);
+    ASSERT_EQ(right.size(), 3 + i % 3);
+    const std::string order = right["name"].get<std::string>() + " from " +
+                              right["city"].get<std::string>() + " ordered ";
+    const std::size_t at = task.message.find(order);
+    ASSERT_NE(at, std::string::npos) << task.message;
+    EXPECT_EQ(task.message.find(order, at + 1), std::string::npos) << task.message;
+    const std::string rest = task.message.substr(at, task.message.find('.', at) - at);
+    EXPECT_TRUE(rest.contains(" " + right["item"].get<std::string>() + " for ")) << rest;
+    EXPECT_TRUE(rest.contains(" ordered " + right.value("count", Json("")).dump()) ||
+                !right.contains("count"))
+        << rest;
+    EXPECT_TRUE(rest.contains(" for " + right.value("price", Json("")).dump() + " euros") ||
+                !right.contains("price"))
+        << rest;
+    EXPECT_EQ(task.message.contains("hay"), i % 2 == 1);
+    EXPECT_TRUE(task.message.contains(R"("required":["name","city","item")"));
+    EXPECT_TRUE(task.judge("```json\n" + right.dump(2) + "\n```\nThat {is} it.").right);
+    Json wrong = right;
+    wrong["item"] = "nothing";
+    EXPECT_TRUE(task.judge(wrong.dump()).valid);
+    EXPECT_FALSE(task.judge(wrong.dump()).right);
+  }
+  EXPECT_EQ(std::ranges::count(tasks[4].message.substr(0, tasks[4].message.find('\n')), '.'), 3);
+}
+
+TEST(Extraction, TheFirstObjectCounts) {
+  const Json schema = {{"type", "object"},
+                       {"properties", {{"a", {{"type", "integer"}}}, {"b", {{"type", "object"}}}}},
+                       {"required", {"a"}}};
+  const auto judge = [&](const char* answer) { return judge_object(answer, schema, {{"a", 1}}); };
+  EXPECT_TRUE(judge(R"(Here: {"a": 1} and {"a": 2})").right);
+  EXPECT_TRUE(judge(R"({"a": 1, "b": {}})").valid);  // an object within it
+  EXPECT_FALSE(judge(R"({"a": 1, "b": {}})").right);
+  EXPECT_FALSE(judge(R"({"a": 2} {"a": 1})").right);
+  EXPECT_FALSE(judge(R"({"a": "1"})").valid);
+  EXPECT_FALSE(judge(R"({"a": 1)").valid);
+  EXPECT_FALSE(judge("a: 1").valid);
+  EXPECT_FALSE(judge((std::string(5000, '{') + std::string(5000, '}')).c_str()).valid);
+  EXPECT_TRUE(
+      judge_object(R"({"y": 2, "x": 1})", {{"type", "object"}}, {{"x", 1}, {"y", 2}}).right);
 }
 
 TEST(WorkReport, CountsWhatIsKeptOfF16) {

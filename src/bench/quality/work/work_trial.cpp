@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "bench/quality/work/arithmetic.h"
+#include "bench/quality/work/extraction.h"
 #include "bench/quality/work/facts.h"
 
 namespace slipstream::quality {
@@ -9,6 +10,7 @@ namespace slipstream::quality {
 Result<std::vector<WorkTask>> make_work(std::string_view kind, int n_tasks, const Hay& hay) {
   if (kind == "arithmetic") return make_arithmetic(n_tasks, hay);
   if (kind == "facts") return make_facts(n_tasks, hay);
+  if (kind == "json") return make_extraction(n_tasks, hay);
   return fail(Code::kInvalidArgument, format_text("there is no work of the kind {}", kind));
 }
 
