@@ -9,8 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdint>
+#include <limits>
 
 #include "base/format.h"
 #include "base/unique_fd.h"
@@ -77,6 +80,7 @@ Result<pid_t> spawn(const std::vector<std::string>& command, int in, int out, in
   posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
@@ -147,13 +151,27 @@ bool read_some(int fd, const std::function<void(std::string_view)>& take) {
   return n > 0 || (n < 0 && errno == EINTR);
 }
 
+// For poll(): -1 without a limit, 0 if the time is over.
+int milliseconds_left(std::chrono::milliseconds time,
+                      std::chrono::steady_clock::time_point started) {
+  if (time == std::chrono::milliseconds::max()) return -1;
+  const auto spent = std::chrono::steady_clock::now() - started;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - spent).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
+}
+
 // Reads both descriptors to their end.
 Result<void> listen(int out, int error, const StopSignals& stop, ChildEnd& end,
-                    const OnLine& on_line) {
+                    const OnLine& on_line, const ChildLimits& limits) {
   Lines lines(on_line, end.complaint);
+  const auto started = std::chrono::steady_clock::now();
   std::array<pollfd, 3> fds = {{{out, POLLIN, 0}, {error, POLLIN, 0}, {stop.fd(), POLLIN, 0}}};
   while (fds[0].fd >= 0 || fds[1].fd >= 0) {
-    if (poll(fds.data(), fds.size(), -1) < 0) {
+    const int left = milliseconds_left(limits.time, started);
+    if (left == 0) {
+      return fail(Code::kOverloaded, format_text("a child took more than {}", limits.time));
+    }
+    if (poll(fds.data(), fds.size(), left) < 0) {
       if (errno == EINTR) continue;
       return fail_errno(errno, "cannot wait for a child");
     }
@@ -167,8 +185,9 @@ Result<void> listen(int out, int error, const StopSignals& stop, ChildEnd& end,
     if (fds[1].revents != 0 && !read_some(error, [&](std::string_view text) { lines.add(text); })) {
       fds[1].fd = -1;
     }
-    if (end.out.size() > kChildOutBytesMax) {
-      return fail(Code::kIo, format_text("a child wrote more than {} bytes", kChildOutBytesMax));
+    if (end.out.size() > limits.n_out_bytes) {
+      return fail(Code::kOverloaded,
+                  format_text("a child wrote more than {} bytes", limits.n_out_bytes));
     }
   }
   return {};
@@ -177,7 +196,7 @@ Result<void> listen(int out, int error, const StopSignals& stop, ChildEnd& end,
 }  // namespace
 
 Result<ChildEnd> run_child(const std::vector<std::string>& command, std::string_view input,
-                           const OnLine& on_line) {
+                           const OnLine& on_line, const ChildLimits& limits) {
   const Result<UniqueFd> in = file_of(input);
   if (!in) return std::unexpected(in.error());
   Result<Pipe> out = make_pipe();
@@ -192,7 +211,7 @@ Result<ChildEnd> run_child(const std::vector<std::string>& command, std::string_
   error->write.reset();
 
   ChildEnd end;
-  const Result<void> heard = listen(out->read.get(), error->read.get(), stop, end, on_line);
+  const Result<void> heard = listen(out->read.get(), error->read.get(), stop, end, on_line, limits);
   if (!heard) kill(*pid, SIGKILL);
   int status = 0;
   while (waitpid(*pid, &status, 0) < 0 && errno == EINTR) {

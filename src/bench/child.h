@@ -5,10 +5,12 @@
 // nothing else here needs, and it would not handle the signals.
 //
 // Threads: one call at a time, by the thread that handles signals.
-// Errors:  kIo if the child cannot be started or read, kCancelled after a signal. How the child
-//          ended is not an error: see ChildEnd.
+// Errors:  kIo if the child cannot be started or read, kOverloaded if it was ended because it went
+//          past a limit, kCancelled after a signal. How the child ended is not an error: see
+//          ChildEnd.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -30,8 +32,15 @@ inline constexpr std::size_t kChildOutBytesMax = std::size_t{64} << 20;
 // Gets each line of standard error. It returns false if the line is a complaint.
 using OnLine = std::function<bool(std::string_view line)>;
 
+struct ChildLimits {
+  std::chrono::milliseconds time = std::chrono::milliseconds::max();
+  std::size_t n_out_bytes = kChildOutBytesMax;
+};
+
+// The child gets its input, output and errors, and no other open file of this process.
 [[nodiscard]] Result<ChildEnd> run_child(const std::vector<std::string>& command,
-                                         std::string_view input, const OnLine& on_line);
+                                         std::string_view input, const OnLine& on_line,
+                                         const ChildLimits& limits = {});
 
 // Called in the child: ends it when the parent ends.
 void die_with_parent();

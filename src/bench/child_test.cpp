@@ -1,5 +1,6 @@
 #include "bench/child.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,6 +75,32 @@ TEST(Child, SaysHowItEnded) {
 
 TEST(Child, ThatCannotBeStartedIsAnError) {
   EXPECT_FALSE(run_child({"/nonexistent/program"}, "", [](std::string_view) { return false; }));
+}
+
+TEST(Child, IsEndedPastALimit) {
+  const auto limited = [](const std::string& script, const ChildLimits& limits) {
+    return run_child({"/bin/sh", "-c", script}, "", [](std::string_view) { return false; }, limits);
+  };
+  using std::chrono::milliseconds;
+  const auto started = std::chrono::steady_clock::now();
+  const auto slow = limited("sleep 60", {.time = milliseconds(50)});
+  ASSERT_FALSE(slow);
+  EXPECT_EQ(slow.error().code, Code::kOverloaded);
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(30));
+  const auto long_winded = limited("while :; do echo more; done", {.n_out_bytes = 1000});
+  ASSERT_FALSE(long_winded);
+  EXPECT_EQ(long_winded.error().code, Code::kOverloaded);
+  EXPECT_TRUE(limited("echo done", {.time = std::chrono::minutes(1), .n_out_bytes = 1000}));
+}
+
+TEST(Child, GetsNoOtherOpenFile) {
+  // Without O_CLOEXEC, as libraries do it; a number that the shell does not use itself.
+  const int fd = ::fcntl(STDERR_FILENO, F_DUPFD, 200);
+  ASSERT_GE(fd, 200);
+  const auto end = shell("for fd in /proc/$$/fd/*; do echo ${fd##*/}; done");
+  ::close(fd);
+  ASSERT_TRUE(end);
+  EXPECT_FALSE(end->out.contains("\n" + std::to_string(fd) + "\n")) << end->out;
 }
 
 TEST(Child, IsEndedWhenItsParentIsToldToStop) {
