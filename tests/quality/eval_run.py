@@ -11,6 +11,7 @@ import tempfile
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 NEEDLE_MODEL = CHECKOUT / "tests" / "fixtures" / "needle-4m.gguf"
+MAKE_MODEL = pathlib.Path(os.environ["SLIPSTREAM_BUILD"]) / "bin" / "make_model"
 BROKEN_PLUGINS = pathlib.Path(os.environ["SLIPSTREAM_BUILD"]) / "tests" / "quality"
 
 

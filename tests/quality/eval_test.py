@@ -1,5 +1,8 @@
 """slipstream eval from outside: every trial on the needle model, and schemes that fail."""
 
+import pathlib
+import subprocess
+import tempfile
 import unittest
 
 import eval_run
@@ -68,6 +71,70 @@ class Trials(unittest.TestCase):
         self.assertEqual(len(self.scheme("turbo2")["drift"]["first_differences"]), 3)
         self.assertLess(self.scheme("turbo2")["drift"]["median"],
                         self.scheme("q8_0")["drift"]["median"])
+
+
+class Work(unittest.TestCase):
+    KINDS = ("arithmetic", "facts", "json")
+
+    def check(self, report, kinds, n):
+        for scheme in report["schemes"]:
+            self.assertEqual(list(scheme["work"]), list(kinds))
+            for kind, found in scheme["work"].items():
+                base = eval_run.scheme(report, "f16")["work"][kind]
+                self.assertEqual(found["n"], n)
+                self.assertEqual(len(found["answers"]), n)
+                self.assertEqual([one["expected"] for one in found["answers"]],
+                                 [one["expected"] for one in base["answers"]])
+                self.assertEqual(found["n_base_right"], base["n_right"])
+                self.assertLessEqual(found["n_kept"], found["n_right"])
+        for found in eval_run.scheme(report, "f16")["work"].values():
+            self.assertEqual(found["n_same"], n)
+            self.assertEqual(found["n_kept"], found["n_right"])
+
+    def test_each_kind_is_asked_and_compared_with_f16(self):
+        status, report, stdout, stderr = eval_run.run(
+            "--kv", "q8_0,turbo2", "--tasks", ",".join(self.KINDS), "--work-tasks", "2", "--depth",
+            "256")
+        self.assertEqual(status, 0, stderr)
+        self.check(report, self.KINDS, 2)
+        for kind in self.KINDS:
+            self.assertRegex(stdout, rf"Work, {kind}: f16 answers \d/2 right")
+            if eval_run.scheme(report, "f16")["work"][kind]["n_right"] == 0:
+                self.assertIn(f"f16: it gets nothing right in {kind}", stdout)
+        # 8 bits change hardly an answer, 2 bits nearly all that are longer than a word.
+        same = [sum(one["n_same"] for one in eval_run.scheme(report, kv)["work"].values())
+                for kv in ("q8_0", "turbo2")]
+        self.assertGreater(same[0], same[1])
+
+    def test_code_is_run_where_there_is_a_sandbox(self):
+        status, report, stdout, stderr = eval_run.run(
+            "--kv", "q8_0", "--tasks", "code", "--work-tasks", "2", "--depth", "256")
+        if "in a sandbox only" in stderr:
+            self.assertEqual(status, 1)
+            self.assertIsNone(report)
+            self.skipTest(stderr)
+        self.assertEqual(status, 0, stderr)
+        self.check(report, ("code",), 2)
+        self.assertIn("Work, code", stdout)
+
+    def test_a_model_without_a_usable_template_continues_texts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            template = pathlib.Path(folder) / "template"
+            template.write_text("{% if")
+            model = pathlib.Path(folder) / "model.gguf"
+            subprocess.run([eval_run.MAKE_MODEL, "qwen3", model, "--vocabulary",
+                            eval_run.NEEDLE_MODEL, "--chat-template", template], check=True)
+            status, report, _, stderr = eval_run.run(
+                "--kv", "q8_0", "--tasks", "needles,arithmetic", "--work-tasks", "2", "--depth",
+                "256", model=model)
+        self.assertEqual(status, 0, stderr)
+        base = eval_run.scheme(report, "f16")
+        self.assertIsNone(base["needles"])
+        self.assertTrue(any("needles and tool calls are left out" in note
+                            for note in base["notes"]), base["notes"])
+        self.check(report, ("arithmetic",), 2)
+        for one in base["work"]["arithmetic"]["answers"]:
+            self.assertNotIn("\n", one["answer"])
 
 
 class Failures(unittest.TestCase):

@@ -41,7 +41,10 @@ struct ArmOptions {
 };
 
 inline constexpr std::array<int, 2> kDefaultDepths = {512, 2048};
-inline constexpr std::array<std::string_view, 7> kTasks = {
+inline constexpr std::array<std::string_view, 8> kTasks = {
+    "divergence", "needles", "tools", "drift", "arithmetic", "facts", "json", "code"};
+// All but code: what a model writes is run only if that was asked for.
+inline constexpr std::array<std::string_view, 7> kDefaultTasks = {
     "divergence", "needles", "tools", "drift", "arithmetic", "facts", "json"};
 
 struct DepthFigures {

@@ -13,6 +13,7 @@
 #include "base/unique_fd.h"
 #include "bench/quality/report.h"
 #include "bench/quality/suite.h"
+#include "bench/quality/work/sandbox.h"
 #include "cli/doctor/probes.h"
 #include "cli/hub/find_model.h"
 #include "cli/kv_profile.h"
@@ -57,7 +58,7 @@ Result<quality::SuiteOptions> suite_options(const Options& options, const std::s
                               .arm_command = {"/proc/self/exe", "eval-arm"}};
   suite.arm.base_directory = scratch;
   if (suite.arm.tasks.empty())
-    suite.arm.tasks.assign(quality::kTasks.begin(), quality::kTasks.end());
+    suite.arm.tasks.assign(quality::kDefaultTasks.begin(), quality::kDefaultTasks.end());
   for (const std::string& name : suite.schemes) {
     const Result<KvScheme> scheme = parse_kv_scheme(name);
     if (!scheme) return std::unexpected(scheme.error());
@@ -92,6 +93,11 @@ Result<int> try_eval(Options options) {
     const Result<quality::Verdict> verdict = quality::parse_verdict(options.fail_on);
     if (!verdict) return std::unexpected(verdict.error());
     fail_on = *verdict;
+  }
+  if (std::ranges::contains(options.arm.tasks, "code")) {
+    // Said now, and not after what comes before it has taken an hour.
+    const Result<quality::Sandbox> sandbox = quality::Sandbox::open();
+    if (!sandbox) return std::unexpected(sandbox.error());
   }
   const Result<quality::Surroundings> surroundings = look_around(options.arm.model);
   if (!surroundings) return std::unexpected(surroundings.error());

@@ -11,7 +11,8 @@ void add_trials(CLI::App& command, quality::ArmOptions& arm) {
   command
       .add_option("--tasks", arm.tasks,
                   "What to measure: divergence, needles, tools, drift, arithmetic, facts, json "
-                  "(default: all)")
+                  "(default: all of these), and code, which runs what the model writes, in a "
+                  "sandbox")
       ->delimiter(',')
       ->check(
           CLI::IsMember(std::vector<std::string>(quality::kTasks.begin(), quality::kTasks.end())));
@@ -38,7 +39,9 @@ void add_trials(CLI::App& command, quality::ArmOptions& arm) {
   command.add_option("--drift-tokens", arm.n_drift_tokens, "Tokens of each continuation")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--work-tasks", arm.n_work_tasks, "Tasks of each: arithmetic, facts, json")
+  command
+      .add_option("--work-tasks", arm.n_work_tasks,
+                  "Tasks of each: arithmetic, facts, json, code (of code 24 at most)")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
 }

@@ -3,6 +3,7 @@
 //   arithmetic   a chain of sums, differences and products (arithmetic.h)
 //   facts        facts in a text that lead to each other (facts.h)
 //   json         fields of a text as a JSON object of a given schema (extraction.h)
+//   code         the beginning of a function, completed and run in a sandbox (code.h)
 //
 // The tasks are the same for every scheme. Every second one has kTokensBetween tokens of text
 // between what it states and what it asks: a cache keeps the last tokens precisely, and a short
@@ -21,7 +22,8 @@
 
 namespace slipstream::quality {
 
-inline constexpr std::array<std::string_view, 3> kWorkKinds = {"arithmetic", "facts", "json"};
+inline constexpr std::array<std::string_view, 4> kWorkKinds = {"arithmetic", "facts", "json",
+                                                               "code"};
 
 inline constexpr int kTokensBetween = 256;
 // The most tokens that a task takes with its answer. Tokenizers differ: this is ample.

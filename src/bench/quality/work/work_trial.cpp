@@ -1,7 +1,10 @@
 #include "bench/quality/work/work_trial.h"
 
+#include <memory>
+
 #include "base/format.h"
 #include "bench/quality/work/arithmetic.h"
+#include "bench/quality/work/code.h"
 #include "bench/quality/work/extraction.h"
 #include "bench/quality/work/facts.h"
 
@@ -11,6 +14,11 @@ Result<std::vector<WorkTask>> make_work(std::string_view kind, int n_tasks, cons
   if (kind == "arithmetic") return make_arithmetic(n_tasks, hay);
   if (kind == "facts") return make_facts(n_tasks, hay);
   if (kind == "json") return make_extraction(n_tasks, hay);
+  if (kind == "code") {
+    Result<Sandbox> sandbox = Sandbox::open();
+    if (!sandbox) return std::unexpected(sandbox.error());
+    return make_code(n_tasks, hay, std::make_shared<const Sandbox>(std::move(*sandbox)));
+  }
   return fail(Code::kInvalidArgument, format_text("there is no work of the kind {}", kind));
 }
 

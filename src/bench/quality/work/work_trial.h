@@ -1,8 +1,8 @@
 // The trial of one kind of work: its tasks are asked one by one, greedily, through the model's chat
 // template, or as texts to continue if it has none.
 //
-// Threads: for one thread. Errors: those of Asker::ask() and complete(); kInvalidArgument for
-//          a kind that does not exist.
+// Threads: for one thread. Errors: those of Asker::ask() and complete(); make_work():
+//          kInvalidArgument for a kind that does not exist, and those of Sandbox::open() for code.
 #pragma once
 
 #include <string>
