@@ -76,6 +76,25 @@ TEST(Report, PicturesShowWhatWasMeasured) {
   EXPECT_EQ(report_pictures(without_needles).size(), 1U);
 }
 
+TEST(Report, WorkBeginsWithF16sScore) {
+  std::vector<SchemeResult> schemes = results();
+  schemes[0].found.work = {{.kind = "arithmetic", .answer = "7", .valid = true, .right = true},
+                           {.kind = "arithmetic", .answer = "8", .valid = true, .right = true},
+                           {.kind = "facts", .answer = "it"}};
+  schemes[1].found.work = schemes[0].found.work;
+  schemes[1].found.work[1] = {.kind = "arithmetic", .answer = "9", .valid = true};
+  const Json json = make_report(schemes, {}, {});
+  EXPECT_EQ(json["schemes"][1]["work"]["arithmetic"]["n_kept"], 1);
+  EXPECT_TRUE(json["schemes"][2]["work"].is_null());  // it failed
+  const std::string text = report_as_markdown(json);
+  EXPECT_TRUE(text.contains("## Work, arithmetic: f16 answers 2/2 right")) << text;
+  EXPECT_TRUE(text.contains("| turbo4 | 1/2 | 1/2 | 1/2 | 2/2 |")) << text;
+  EXPECT_TRUE(text.contains("| turbo2 | - | - | - | - |")) << text;
+  EXPECT_FALSE(text.contains("nothing right in arithmetic")) << text;
+  EXPECT_TRUE(text.contains("f16: it gets nothing right in facts")) << text;
+  EXPECT_TRUE(report_as_csv(json).contains("turbo4,work_n_kept,arithmetic,,,1,\n"));
+}
+
 TEST(Report, CsvHasSevenFieldsInEveryLine) {
   const std::string csv = report_as_csv(report());
   EXPECT_TRUE(csv.contains("turbo4,kl_mean,,512,,0.01,0.0\n")) << csv;
