@@ -57,7 +57,7 @@ std::vector<WorkTask> make_arithmetic(int n_tasks, const Hay& hay) {
   std::vector<WorkTask> tasks;
   for (std::size_t i = 0; i < static_cast<std::size_t>(n_tasks); ++i) {
     const Chain chain = chains.make(kChainSteps[i / 2 % kChainSteps.size()]);
-    const std::string stated = format_text("{}{}", chain.text, between(i, hay));
+    const std::string stated = within_text(chain.text, i, hay);
     tasks.push_back(
         {.message = format_text("{}What is the value of {}? Answer with the number only.", stated,
                                 chain.last),

@@ -79,14 +79,14 @@ std::string_view without_fence(std::string_view text) {
   return text.substr(0, text.find(kFence));  // an answer that breaks off has no second one
 }
 
-WorkTask make_function(const Function& function, const std::string& between_text,
+WorkTask make_function(const Function& function, std::size_t idx, const Hay& hay,
                        const std::shared_ptr<const Sandbox>& sandbox) {
-  return {.message = format_text("Here is the beginning of a function in Python:\n"
-                                 "```python\n{}```{}"
-                                 "Write the whole function {} in Python. Answer with code only.",
-                                 function.beginning, between_text, function.name),
-          // The text comes before: nothing may stand between a function's lines.
-          .beginning = format_text("{}{}", between_text, function.beginning),
+  const std::string stated = format_text(
+      "Here is the beginning of a function in Python:\n```python\n{}```", function.beginning);
+  return {.message = format_text("{}Write the whole function {} in Python. Answer with code only.",
+                                 within_text(stated, idx, hay), function.name),
+          // Nothing may stand between a function's lines: the text comes before it.
+          .beginning = format_text("{}{}", within_text({}, idx, hay), function.beginning),
           .stops = kFunctionEnds,
           .right = std::string(function.assertions),
           .n_tokens_max = kFunctionTokensMax,
@@ -104,8 +104,7 @@ std::vector<WorkTask> make_code(int n_tasks, const Hay& hay,
   const std::size_t n = std::min(static_cast<std::size_t>(n_tasks), 2 * kFunctions.size());
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t round = i / kFunctions.size();  // the second time it is the other way round
-    tasks.push_back(
-        make_function(kFunctions[i % kFunctions.size()], between(i + round, hay), sandbox));
+    tasks.push_back(make_function(kFunctions[i % kFunctions.size()], i + round, hay, sandbox));
   }
   return tasks;
 }

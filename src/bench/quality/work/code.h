@@ -14,7 +14,7 @@
 
 namespace slipstream::quality {
 
-// Each function twice, once with a text between, at most. The tasks share the sandbox.
+// Each function twice, once within text, at most. The tasks share the sandbox.
 [[nodiscard]] std::vector<WorkTask> make_code(int n_tasks, const Hay& hay,
                                               const std::shared_ptr<const Sandbox>& sandbox);
 

@@ -52,7 +52,7 @@ class OrderMaker {
     const Object right = fields_of(orders[random_() % n_orders], 3 + idx % 3);
     const Object schema = schema_of(right);
     const std::string customer = right["name"];
-    const std::string stated = note + between(idx, hay);
+    const std::string stated = within_text(note, idx, hay);
     return {.message = format_text("{}Write the order of {} as a JSON object of this schema: {}\n"
                                    "Answer with the JSON object only.",
                                    stated, customer, schema.dump()),

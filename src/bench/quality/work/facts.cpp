@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kPlaces = 3;
 // Tokens of text among the facts, by turns. The facts themselves take up to 200.
-constexpr std::array<std::size_t, 2> kHayTokens = {128, 512};
+constexpr std::array<std::size_t, 2> kHayTokens = {256, 512};
 
 // Where one key is.
 struct Whereabouts {

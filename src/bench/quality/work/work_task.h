@@ -5,9 +5,9 @@
 //   json         fields of a text as a JSON object of a given schema (extraction.h)
 //   code         the beginning of a function, completed and run in a sandbox (code.h)
 //
-// The tasks are the same for every scheme. Every second one has kTokensBetween tokens of text
-// between what it states and what it asks: a cache keeps the last tokens precisely, and a short
-// task would be read from those alone.
+// The tasks are the same for every scheme. Every second one states its facts within text: a
+// compressed cache keeps the first tokens and the last ones in 8 bits, and a short task would be
+// read from those alone.
 //
 // Threads: plain data; `judge` may be called by one thread at a time. Errors: none.
 #pragma once
@@ -25,7 +25,10 @@ namespace slipstream::quality {
 inline constexpr std::array<std::string_view, 4> kWorkKinds = {"arithmetic", "facts", "json",
                                                                "code"};
 
-inline constexpr int kTokensBetween = 256;
+// Text before and after what a task states. What is kept in 8 bits are the first 64 cells and the
+// last 64 to 128.
+inline constexpr std::size_t kTokensBefore = 96;
+inline constexpr std::size_t kTokensAfter = 256;
 // The most tokens that a task takes with its answer. Tokenizers differ: this is ample.
 inline constexpr int kWorkTokensMax = 1024;
 
@@ -43,11 +46,12 @@ struct WorkTask {
   std::function<Mark(const std::string& answer)> judge;
 };
 
-// The text between for task `idx`, with empty lines around it; nothing but a line's end for even
-// ones.
-inline std::string between(std::size_t idx, const Hay& hay) {
-  if (idx % 2 == 0) return "\n";
-  return "\n\n" + hay(idx * 4 * kTokensBetween, kTokensBetween) + "\n\n";
+// What task `idx` states: alone, or for odd ones within text.
+inline std::string within_text(const std::string& stated, std::size_t idx, const Hay& hay) {
+  if (idx % 2 == 0) return stated + "\n";
+  const std::size_t place = idx * 4 * kTokensAfter;
+  return hay(place, kTokensBefore) + "\n\n" + stated + "\n\n" +
+         hay(place + kTokensBefore, kTokensAfter) + "\n\n";
 }
 
 }  // namespace slipstream::quality
