@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -160,11 +161,28 @@ int milliseconds_left(std::chrono::milliseconds time,
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
 }
 
+// A child may close its output and go on.
+Result<void> await_end(pid_t pid, std::chrono::milliseconds time,
+                       std::chrono::steady_clock::time_point started) {
+  // glibc declares pidfd_open() for C only.
+  const UniqueFd child(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!child) return fail_errno(errno, "cannot wait for a child");
+  pollfd end{.fd = child.get(), .events = POLLIN, .revents = 0};
+  int n_ready = -1;
+  while (n_ready < 0) {
+    n_ready = poll(&end, 1, milliseconds_left(time, started));
+    if (n_ready < 0 && errno != EINTR) return fail_errno(errno, "cannot wait for a child");
+  }
+  if (n_ready == 1) return {};
+  return fail(Code::kOverloaded, format_text("a child took more than {}", time));
+}
+
 // Reads both descriptors to their end.
 Result<void> listen(int out, int error, const StopSignals& stop, ChildEnd& end,
-                    const OnLine& on_line, const ChildLimits& limits) {
+                    const OnLine& on_line, const ChildLimits& limits,
+                    std::chrono::steady_clock::time_point started) {
   Lines lines(on_line, end.complaint);
-  const auto started = std::chrono::steady_clock::now();
+  std::size_t n_error_bytes = 0;
   std::array<pollfd, 3> fds = {{{out, POLLIN, 0}, {error, POLLIN, 0}, {stop.fd(), POLLIN, 0}}};
   while (fds[0].fd >= 0 || fds[1].fd >= 0) {
     const int left = milliseconds_left(limits.time, started);
@@ -182,12 +200,17 @@ Result<void> listen(int out, int error, const StopSignals& stop, ChildEnd& end,
     if (fds[0].revents != 0 && !read_some(out, [&](std::string_view text) { end.out += text; })) {
       fds[0].fd = -1;  // poll() ignores it
     }
-    if (fds[1].revents != 0 && !read_some(error, [&](std::string_view text) { lines.add(text); })) {
+    if (fds[1].revents != 0 && !read_some(error, [&](std::string_view text) {
+          lines.add(text);
+          n_error_bytes += text.size();
+        })) {
       fds[1].fd = -1;
     }
-    if (end.out.size() > limits.n_out_bytes) {
+    if (end.out.size() > limits.n_out_bytes || n_error_bytes > limits.n_error_bytes) {
       return fail(Code::kOverloaded,
-                  format_text("a child wrote more than {} bytes", limits.n_out_bytes));
+                  format_text("a child wrote more than {} bytes",
+                              end.out.size() > limits.n_out_bytes ? limits.n_out_bytes
+                                                                  : limits.n_error_bytes));
     }
   }
   return {};
@@ -211,7 +234,10 @@ Result<ChildEnd> run_child(const std::vector<std::string>& command, std::string_
   error->write.reset();
 
   ChildEnd end;
-  const Result<void> heard = listen(out->read.get(), error->read.get(), stop, end, on_line, limits);
+  const auto started = std::chrono::steady_clock::now();
+  Result<void> heard =
+      listen(out->read.get(), error->read.get(), stop, end, on_line, limits, started);
+  if (heard) heard = await_end(*pid, limits.time, started);
   if (!heard) kill(*pid, SIGKILL);
   int status = 0;
   while (waitpid(*pid, &status, 0) < 0 && errno == EINTR) {

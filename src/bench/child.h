@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,7 @@ using OnLine = std::function<bool(std::string_view line)>;
 struct ChildLimits {
   std::chrono::milliseconds time = std::chrono::milliseconds::max();
   std::size_t n_out_bytes = kChildOutBytesMax;
+  std::size_t n_error_bytes = std::numeric_limits<std::size_t>::max();
 };
 
 // The child gets its input, output and errors, and no other open file of this process.

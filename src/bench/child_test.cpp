@@ -87,9 +87,16 @@ TEST(Child, IsEndedPastALimit) {
   ASSERT_FALSE(slow);
   EXPECT_EQ(slow.error().code, Code::kOverloaded);
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(30));
+  const auto silent = limited("exec >&- 2>&-; sleep 60", {.time = milliseconds(50)});
+  ASSERT_FALSE(silent);
+  EXPECT_EQ(silent.error().code, Code::kOverloaded);
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(30));
   const auto long_winded = limited("while :; do echo more; done", {.n_out_bytes = 1000});
   ASSERT_FALSE(long_winded);
   EXPECT_EQ(long_winded.error().code, Code::kOverloaded);
+  const auto complaining = limited("while :; do echo no >&2; done", {.n_error_bytes = 1000});
+  ASSERT_FALSE(complaining);
+  EXPECT_EQ(complaining.error().code, Code::kOverloaded);
   EXPECT_TRUE(limited("echo done", {.time = std::chrono::minutes(1), .n_out_bytes = 1000}));
 }
 

@@ -74,7 +74,9 @@ Result<Sandbox::Run> Sandbox::run(const std::string& program) const {
   command.push_back(program);
   const Result<bench::ChildEnd> end =
       bench::run_child(command, refused_calls(), [](std::string_view /*line*/) { return false; },
-                       {.time = limits_.time, .n_out_bytes = limits_.n_out_bytes});
+                       {.time = limits_.time,
+                        .n_out_bytes = limits_.n_out_bytes,
+                        .n_error_bytes = limits_.n_out_bytes});
   if (!end && end.error().code == Code::kOverloaded) return Run{};  // it was stopped
   if (!end) return std::unexpected(end.error());
   return Run{.ended = end->status == 0, .out = end->out, .complaint = end->complaint};

@@ -23,7 +23,7 @@ struct RunLimits {
   // A program may sleep, and a machine may be busy.
   std::chrono::milliseconds time = std::chrono::seconds(20);
   std::size_t memory_bytes = std::size_t{256} << 20;
-  std::size_t n_out_bytes = std::size_t{64} << 10;
+  std::size_t n_out_bytes = std::size_t{64} << 10;  // as much again on standard error
 };
 
 class Sandbox {
