@@ -76,7 +76,7 @@ Mark judge_number(const std::string& answer, int right) {
   if (last == answer.rend()) return {};
   // "12.0" is 12, and "1.2" is not 2: a fraction belongs to its number.
   const auto is_of_number = [](char c) { return is_digit(c) || c == '.'; };
-  auto first = std::find_if_not(last, answer.rend(), is_of_number);
+  const auto first = std::find_if_not(last, answer.rend(), is_of_number);
   std::string number(first.base(), last.base());
   number.erase(0, number.find_first_not_of('.'));
   if (const std::size_t point = number.find('.'); point != std::string::npos) {

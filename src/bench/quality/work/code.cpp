@@ -62,8 +62,9 @@ constexpr std::array<Function, 12> kFunctions = {
       "assert fibonacci(0) == 0\nassert fibonacci(1) == 1\nassert fibonacci(10) == 55"}}};
 
 // What ends a continued function, as HumanEval has it.
-const std::vector<std::string> kFunctionEnds = {"\ndef ", "\nclass ", "\n#",
-                                                "\nif ",  "\nprint",  "\n```"};
+std::vector<std::string> function_ends() {
+  return {"\ndef ", "\nclass ", "\n#", "\nif ", "\nprint", "\n```"};
+}
 
 bool is_inside(std::string_view line) {
   return line.empty() || line.starts_with(' ') || line.starts_with('\t');
@@ -87,7 +88,7 @@ WorkTask make_function(const Function& function, std::size_t idx, const Hay& hay
                                  within_text(stated, idx, hay), function.name),
           // Nothing may stand between a function's lines: the text comes before it.
           .beginning = format_text("{}{}", within_text({}, idx, hay), function.beginning),
-          .stops = kFunctionEnds,
+          .stops = function_ends(),
           .right = std::string(function.assertions),
           .n_tokens_max = kFunctionTokensMax,
           .judge = [&function, sandbox](const std::string& answer) {

@@ -55,7 +55,7 @@ class FactMaker {
     };
     std::vector<Whereabouts> all(kPlaces);
     for (Whereabouts& one : all) {
-      for (auto member :
+      for (const auto member :
            {&Whereabouts::key, &Whereabouts::owner, &Whereabouts::town, &Whereabouts::land}) {
         one.*member = draw();
       }

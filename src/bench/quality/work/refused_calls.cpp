@@ -36,18 +36,21 @@ constexpr auto kRefusedCalls = std::to_array<std::uint32_t>({
     __NR_unshare, __NR_setns, __NR_mount, __NR_umount2, __NR_pivot_root, __NR_open_by_handle_at});
 
 constexpr sock_filter load(std::size_t offset) {
-  return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
+  return {
+      .code = BPF_LD | BPF_W | BPF_ABS, .jt = 0, .jf = 0, .k = static_cast<std::uint32_t>(offset)};
 }
-constexpr sock_filter give(std::uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
-// Skips the next instruction unless the loaded word is equal to the value, or is as great.
+constexpr sock_filter give(std::uint32_t action) {
+  return {.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = action};
+}
+// Each skips the next instruction unless the loaded word is as its name says.
 constexpr sock_filter if_equal(std::uint32_t value) {
-  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+  return {.code = BPF_JMP | BPF_JEQ | BPF_K, .jt = 0, .jf = 1, .k = value};
 }
 constexpr sock_filter if_not_equal(std::uint32_t value) {
-  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0);
+  return {.code = BPF_JMP | BPF_JEQ | BPF_K, .jt = 1, .jf = 0, .k = value};
 }
 constexpr sock_filter if_at_least(std::uint32_t value) {
-  return BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, value, 0, 1);
+  return {.code = BPF_JMP | BPF_JGE | BPF_K, .jt = 0, .jf = 1, .k = value};
 }
 
 }  // namespace
