@@ -50,11 +50,18 @@ class Trials(unittest.TestCase):
 
     def test_needles_are_found_and_agree_with_f16(self):
         base = self.scheme("f16")["needles"]
-        self.assertEqual(base["n"], 15)
-        self.assertEqual(base["n_same"], 15)
-        self.assertGreaterEqual(base["n_right"], 13)
-        self.assertEqual(len(base["grid"]), 15)  # three kinds at five positions
-        self.assertGreaterEqual(self.scheme("q8_0")["needles"]["n_same"], 13)
+        self.assertEqual(base["n"], 25)  # two of each pair that is alike
+        self.assertEqual(base["n_same"], 25)
+        self.assertGreaterEqual(base["n_right"], 21)
+        self.assertEqual(len(base["grid"]), 20)  # four kinds at five positions
+        self.assertGreaterEqual(self.scheme("q8_0")["needles"]["n_same"], 22)
+
+    def test_a_text_is_read_once_for_all_its_questions(self):
+        shared = [one for one in self.scheme("turbo8v4")["needles"]["answers"]
+                  if one["kind"] != "single"]
+        self.assertEqual(len(shared), 20)
+        for one in shared[1:]:
+            self.assertLess(one["n_prompt"] - one["n_cached"], 64, one)
 
     def test_tool_calls_are_valid_and_json_always_is(self):
         for kv in ("f16", "q8_0"):

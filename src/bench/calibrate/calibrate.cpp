@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "bench/calibrate/evidence_json.h"
 #include "bench/calibrate/probe.h"
+#include "bench/quality/needles.h"
 #include "bench/quality/suite.h"
 #include "engine/forecast/memory_forecast.h"
 #include "engine/model/model.h"
@@ -34,6 +35,7 @@ class Calibration {
     suite_.arm.base_directory = options.scratch;
     suite_.arm.n_chunks = options.n_chunks;
     suite_.arm.n_needle_texts = options.n_needle_texts;
+    suite_.arm.needle_kinds = {"several", "paraphrased"};  // of one text
     suite_.arm.n_threads = options.n_threads;
     suite_.arm_command = options.arm_command;
   }
@@ -239,7 +241,10 @@ class Calibration {
     return kFitTokens + (10 + 6 * n_groups) * options_.n_chunks * depths_.front();
   }
   [[nodiscard]] double divergence_weight() const { return depth_sum() * options_.n_chunks; }
-  [[nodiscard]] double needle_weight() const { return depth_sum() * 12 * options_.n_needle_texts; }
+  [[nodiscard]] double needle_weight() const {
+    return depth_sum() *
+           quality::n_needle_texts_read(suite_.arm.needle_kinds, options_.n_needle_texts);
+  }
   [[nodiscard]] double depth_sum() const {
     return std::accumulate(depths_.begin(), depths_.end(), 0.0);
   }

@@ -139,7 +139,10 @@ class Arm {
   }
   // A generated token takes about as long as ten tokens of a prompt.
   [[nodiscard]] double divergence_weight() const { return depth_sum() * options_.n_chunks; }
-  [[nodiscard]] double needle_weight() const { return depth_sum() * 12 * options_.n_needle_texts; }
+  // Questions on a text that was read take little.
+  [[nodiscard]] double needle_weight() const {
+    return depth_sum() * n_needle_texts_read(options_.needle_kinds, options_.n_needle_texts);
+  }
   [[nodiscard]] double tool_weight() const { return 500.0 * options_.n_tool_calls; }
   [[nodiscard]] double schema_weight() const { return 4000; }
   [[nodiscard]] double drift_weight() const {
@@ -232,25 +235,27 @@ class Arm {
 
   Result<void> ask_needles(const Asker& asker) {
     std::vector<int> depths = result_.depths;
-    std::erase_if(depths, [](int depth) { return depth < kNeedleDepthMin; });
+    const int depth_min = needle_depth_min(options_.needle_kinds);
+    std::erase_if(depths, [&](int depth) { return depth < depth_min; });
     if (depths.size() < result_.depths.size()) {
-      result_.notes.push_back(
-          format_text("needles at depths below {} are left out: they have no room for a text",
-                      kNeedleDepthMin));
+      result_.notes.push_back(format_text(
+          "needles at depths below {} are left out: they have no room for a text", depth_min));
     }
     const std::vector<Needle> needles =
-        make_needles(depths, options_.n_needle_texts,
+        make_needles(options_.needle_kinds, depths, options_.n_needle_texts,
                      [this](std::size_t place, std::size_t n) { return hay(place, n); });
     const OnProgress progress = stage("needles", needle_weight());
     for (const Needle& needle : needles) {
-      const Result<ChatAnswer> answer = asker.ask({.text = needle.text});
-      if (!answer) return std::unexpected(answer.error());
+      const Result<Reply> reply = asker.ask({.text = needle.text});
+      if (!reply) return std::unexpected(reply.error());
       result_.needles.push_back({.kind = needle.kind,
                                  .depth = needle.depth,
                                  .position = needle.position,
                                  .name = needle.name,
-                                 .answer = answer->content,
-                                 .right = answers(answer->content, needle.name)});
+                                 .answer = reply->answer.content,
+                                 .right = answers(reply->answer.content, needle.name),
+                                 .n_prompt = reply->usage.n_prompt,
+                                 .n_cached = reply->usage.n_cached});
       progress(static_cast<double>(result_.needles.size()) / static_cast<double>(needles.size()));
     }
     return {};

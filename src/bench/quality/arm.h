@@ -31,6 +31,7 @@ struct ArmOptions {
   std::vector<int> depths = {};     // empty: kDefaultDepths that the model and the text allow
   int n_chunks = 8;                 // maximum at each depth
   int n_needle_texts = 1;
+  std::vector<std::string> needle_kinds = {};  // of kNeedleKinds
   int n_tool_calls = 8;
   int n_drift_prompts = 6;
   int n_drift_tokens = 128;
@@ -62,6 +63,8 @@ struct NeedleAnswer {
   std::string name = {};
   std::string answer = {};
   bool right = false;
+  int n_prompt = 0;  // tokens of the text and the question
+  int n_cached = 0;  // of those, what an earlier question had left in the cache
 };
 
 struct ArmResult {

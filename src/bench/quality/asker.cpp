@@ -13,6 +13,7 @@ namespace {
 struct Generated {
   std::string text;
   std::vector<Token> tokens;
+  Usage usage = {};
 };
 
 Result<Generated> generate(Engine& engine, GenerateRequest request) {
@@ -26,6 +27,7 @@ Result<Generated> generate(Engine& engine, GenerateRequest request) {
   });
   if (!id) return std::unexpected(id.error());
   const Ending ending = ended.get_future().get();
+  generated.usage = ending.usage;
   if (ending.reason == FinishReason::kFailed) return fail(Code::kIo, ending.error);
   return generated;
 }
@@ -64,7 +66,7 @@ Result<Asker> Asker::create(Engine& engine) {
   return Asker(engine, std::move(*created));
 }
 
-Result<ChatAnswer> Asker::ask(const Question& question) const {
+Result<Reply> Asker::ask(const Question& question) const {
   // Reasoning is turned off if the template can: it would take most of the time, and differences in
   // its wording mean nothing.
   const Result<MarkedText> prompt =
@@ -88,10 +90,10 @@ Result<ChatAnswer> Asker::ask(const Question& question) const {
   OutputParser parser({.format = format,
                        .tools = ToolSet(question.tools),
                        .starts_in_reasoning = opens_reasoning(prompt->text(), format.reasoning)});
-  ChatAnswer answer;
-  answer.add(parser.push(generated->text));
-  answer.add(parser.finish());
-  return answer;
+  Reply reply{.answer = {}, .usage = generated->usage};
+  reply.answer.add(parser.push(generated->text));
+  reply.answer.add(parser.finish());
+  return reply;
 }
 
 }  // namespace slipstream::quality

@@ -28,6 +28,11 @@ struct Question {
   int n_tokens_max = 64;
 };
 
+struct Reply {
+  ChatAnswer answer;
+  Usage usage;  // tokens of the prompt, and how many of them were in the cache
+};
+
 // Continues tokens. With ignores_end, continues past the model's own end of text.
 [[nodiscard]] Result<std::vector<Token>> go_on(Engine& engine, std::vector<Token> prompt,
                                                int n_tokens, bool ignores_end);
@@ -39,7 +44,7 @@ struct Question {
 class Asker {
  public:
   [[nodiscard]] static Result<Asker> create(Engine& engine);
-  [[nodiscard]] Result<ChatAnswer> ask(const Question& question) const;
+  [[nodiscard]] Result<Reply> ask(const Question& question) const;
 
  private:
   Asker(Engine& engine, ChatTemplate chat_template)

@@ -23,4 +23,13 @@ inline constexpr std::array<std::string_view, 96> kNameWords = {
     "orchard",  "palace",  "parrot",   "pebble",  "pepper",  "pigeon",  "pillow", "planet",
     "pumpkin",  "rabbit",  "raven",    "ribbon",  "rocket",  "saddle",  "salmon", "silver"};
 
+// Pairs of them that begin alike.
+inline constexpr std::array<std::array<std::string_view, 2>, 6> kWordsAlike = {
+    {{"basil", "basket"},
+     {"bread", "breeze"},
+     {"brick", "bridge"},
+     {"butter", "button"},
+     {"candle", "canvas"},
+     {"cradle", "crane"}}};
+
 }  // namespace slipstream::quality

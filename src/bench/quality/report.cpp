@@ -163,6 +163,7 @@ Json make_report(std::span<const SchemeResult> schemes, const ArmOptions& option
         {"keys", options.key_profile.empty() ? "rotated" : "fitted"},
         {"tasks", options.tasks},
         {"n_needle_texts", options.n_needle_texts},
+        {"needle_kinds", options.needle_kinds},
         {"n_tool_calls", options.n_tool_calls},
         {"n_drift_prompts", options.n_drift_prompts},
         {"n_drift_tokens", options.n_drift_tokens},

@@ -41,7 +41,8 @@ struct Surroundings {
 //                 shares and probabilities from 0 to 1;
 //                 rows: members of RowFigures (cache_rows.h), at the first depth]
 //     needles     n, n_right, n_same (same as f16's, word for word),
-//                 grid [kind, depth, position, n, n_right, n_same], answers
+//                 grid [kind, depth, position, n, n_right, n_same],
+//                 answers: members of NeedleAnswer (arm.h)
 //     tool_calls  n, n_calls, n_valid, n_as_expected, n_same, answers
 //     schemas     n, n_valid, answers
 //     work        for each kind (work_task.h): n, n_valid (of the form that was asked for), n_right,

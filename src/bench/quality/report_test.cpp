@@ -53,6 +53,18 @@ TEST(Report, TablesSayWhatFailed) {
   }
 }
 
+TEST(Report, TablesAddUpNeedlesByDepthAndKind) {
+  const std::string text = report_as_markdown(report());
+  EXPECT_TRUE(
+      text.contains("asked, by depth\n\n| KV | 512 |\n|---|---|\n| f16 | 1/2/2 |\n"
+                    "| turbo4 | 1/1/2 |\n"))
+      << text;
+  EXPECT_TRUE(
+      text.contains("| KV | single | several |\n|---|---|---|\n| f16 | 1/1/1 | 0/1/1 |\n"
+                    "| turbo4 | 1/0/1 | 0/1/1 |\n"))
+      << text;
+}
+
 TEST(Report, SaysWhetherKeysWereFitted) {
   const auto of = [](const char* keys) {
     return report_as_markdown(make_report(results(), {.key_profile = keys}, {}));

@@ -90,6 +90,37 @@ Table divergence_table(const Json& report, int depth) {
   return table;
 }
 
+// A line for each scheme, with what all cells of the grid that have the same `key` add up to.
+Table needle_overview(const Json& report, const char* key) {
+  Table table{.title = format_text("Needles: right / as f16 / asked, by {}", key),
+              .rows = {{"KV"}}};
+  std::vector<Json> columns;
+  for (const Json& cell : report["schemes"][0]["needles"]["grid"]) {
+    if (std::ranges::contains(columns, cell[key])) continue;
+    columns.push_back(cell[key]);
+    table.rows.front().push_back(cell[key].is_string() ? cell[key].get<std::string>()
+                                                       : cell[key].dump());
+  }
+  for (const Json& scheme : report["schemes"]) {
+    if (scheme["needles"].is_null()) continue;
+    Row row = {scheme["kv"]};
+    for (const Json& column : columns) {
+      int n = 0;
+      int n_right = 0;
+      int n_same = 0;
+      for (const Json& cell : scheme["needles"]["grid"]) {
+        if (cell[key] != column) continue;
+        n += cell["n"].get<int>();
+        n_right += cell["n_right"].get<int>();
+        n_same += cell["n_same"].get<int>();
+      }
+      row.push_back(format_text("{}/{}/{}", n_right, n_same, n));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 // Right answers and answers equal to f16's, for all kinds together.
 Table needle_table(const Json& scheme) {
   Table table{.title = format_text("Needles with {}: right / as f16 / asked, by depth and position",
@@ -167,6 +198,9 @@ std::vector<Table> tables(const Json& report) {
     for (const Json& depth : report["options"]["depths"]) {
       all.push_back(divergence_table(report, depth));
     }
+  }
+  if (!report["schemes"][0]["needles"].is_null()) {
+    for (const char* key : {"depth", "kind"}) all.push_back(needle_overview(report, key));
   }
   for (const Json& scheme : report["schemes"]) {
     if (!scheme["needles"].is_null()) all.push_back(needle_table(scheme));

@@ -90,12 +90,12 @@ Result<std::vector<ToolCallOutcome>> try_tool_calls(const Asker& asker, int n_ca
   for (int i = 0; i < n_calls; ++i) {
     // Steps of 7, which has no common divisor with the number of words.
     const std::string asked(kNameWords[static_cast<std::size_t>(i) * 7 % kNameWords.size()]);
-    const Result<ChatAnswer> answer =
+    const Result<Reply> reply =
         asker.ask({.text = format_text("Look up the full name of \"{}\".", asked),
                    .tools = tools(),
                    .n_tokens_max = kCallTokensMax});
-    if (!answer) return std::unexpected(answer.error());
-    outcomes.push_back(judge_tool_call(*answer, asked));
+    if (!reply) return std::unexpected(reply.error());
+    outcomes.push_back(judge_tool_call(reply->answer, asked));
     if (on_progress) on_progress(static_cast<double>(i + 1) / n_calls);
   }
   return outcomes;
@@ -111,13 +111,13 @@ Result<std::vector<SchemaOutcome>> try_schemas(const Asker& asker, const OnProgr
     const Json& schema = all[i / kRequests.size()];
     const Result<std::string> grammar = grammar_of_schema(schema);
     if (!grammar) return std::unexpected(grammar.error());
-    const Result<ChatAnswer> answer = asker.ask({.text = kRequests[i % kRequests.size()],
-                                                 .grammar = *grammar,
-                                                 .n_tokens_max = kSchemaTokensMax});
-    if (!answer) return std::unexpected(answer.error());
-    const Json value = parse(answer->content);
+    const Result<Reply> reply = asker.ask({.text = kRequests[i % kRequests.size()],
+                                           .grammar = *grammar,
+                                           .n_tokens_max = kSchemaTokensMax});
+    if (!reply) return std::unexpected(reply.error());
+    const Json value = parse(reply->answer.content);
     outcomes.push_back({.schema = schema["title"],
-                        .answer = answer->content,
+                        .answer = reply->answer.content,
                         .valid = !value.is_discarded() && NaiveValidator(schema).accepts(value)});
     if (on_progress) {
       on_progress(static_cast<double>(i + 1) / static_cast<double>(all.size() * kRequests.size()));

@@ -1,7 +1,6 @@
 #include "cli/bench/bench.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +18,7 @@
 #include "bench/speed/cell_json.h"
 #include "bench/speed/cell_run.h"
 #include "bench/speed/run_matrix.h"
+#include "cli/depth.h"
 #include "cli/hub/find_model.h"
 #include "cli/kv_choice.h"
 #include "cli/kv_profile.h"
@@ -32,20 +32,6 @@ namespace slipstream::bench {
 namespace {
 
 using nlohmann::json;
-
-// "512", "8k", "1.5k"
-Result<int> parse_depth(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view rest(end, text.data() + text.size());
-  const bool is_thousands = rest == "k" || rest == "K";
-  const double depth = is_thousands ? number * 1024 : number;
-  if (error != std::errc{} || (!rest.empty() && !is_thousands) || depth < 0 || depth > 1 << 24) {
-    return fail(Code::kInvalidArgument,
-                format_text("{} is not a number of tokens such as 0, 512 or 8k", text));
-  }
-  return static_cast<int>(depth);
-}
 
 // The scheme that --kv auto chooses for the model, with a context for the deepest cell.
 Result<std::string> resolve_auto(const Options& options, const Matrix& matrix) {

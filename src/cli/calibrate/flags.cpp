@@ -2,6 +2,7 @@
 
 #include "bench/calibrate/probe.h"
 #include "cli/calibrate/calibrate.h"
+#include "cli/depth.h"
 #include "cli/model_flags.h"
 
 namespace slipstream::calibrate {
@@ -20,13 +21,14 @@ Command::Command(CLI::App& app) {
   calibrate_->add_option("--text", work.text, "A text for the model to read (default: built in)")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
-  calibrate_
-      ->add_option(
-          "--depth", work.depths,
-          "Tokens of a chunk, and of a text with needles; layers are measured at the first "
-          "(default: 512,1024, as far as the model goes)")
-      ->delimiter(',')
-      ->check(CLI::Range(16, 1 << 20));
+  take_depths(
+      *calibrate_
+           ->add_option(
+               "--depth", work.depths,
+               "Tokens of a chunk, and of a text with needles, such as 512,4k; layers are measured "
+               "at the first (default: 512,1024, as far as the model goes)")
+           ->delimiter(','),
+      16);
   calibrate_->add_option("--chunks", work.n_chunks, "Chunks of the text at each depth, at most")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

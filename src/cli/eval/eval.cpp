@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
+#include "bench/quality/needles.h"
 #include "bench/quality/report.h"
 #include "bench/quality/suite.h"
 #include "bench/quality/work/sandbox.h"
@@ -59,6 +60,8 @@ Result<quality::SuiteOptions> suite_options(const Options& options, const std::s
   suite.arm.base_directory = scratch;
   if (suite.arm.tasks.empty())
     suite.arm.tasks.assign(quality::kDefaultTasks.begin(), quality::kDefaultTasks.end());
+  if (suite.arm.needle_kinds.empty())
+    suite.arm.needle_kinds.assign(quality::kNeedleKinds.begin(), quality::kNeedleKinds.end());
   for (const std::string& name : suite.schemes) {
     const Result<KvScheme> scheme = parse_kv_scheme(name);
     if (!scheme) return std::unexpected(scheme.error());

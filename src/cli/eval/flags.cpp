@@ -1,6 +1,8 @@
 #include <CLI/CLI.hpp>
 
+#include "bench/quality/needles.h"
 #include "bench/quality/suite.h"
+#include "cli/depth.h"
 #include "cli/eval/eval.h"
 #include "cli/model_flags.h"
 
@@ -16,12 +18,12 @@ void add_trials(CLI::App& command, quality::ArmOptions& arm) {
       ->delimiter(',')
       ->check(
           CLI::IsMember(std::vector<std::string>(quality::kTasks.begin(), quality::kTasks.end())));
-  command
-      .add_option("--depth", arm.depths,
-                  "Tokens of a chunk, and of a text with needles; several with commas "
-                  "(default: 512,2048, as far as model and text go)")
-      ->delimiter(',')
-      ->check(CLI::Range(16, 1 << 20));
+  take_depths(*command
+                   .add_option("--depth", arm.depths,
+                               "Tokens of a chunk, and of a text with needles, such as 512,4k,32k "
+                               "(default: 512,2048, as far as model and text go)")
+                   ->delimiter(','),
+              16);
   command.add_option("--chunks", arm.n_chunks, "Chunks of the text at each depth, at most")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -30,6 +32,13 @@ void add_trials(CLI::App& command, quality::ArmOptions& arm) {
                   "Texts with needles of each kind at each depth and position")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command
+      .add_option("--needle-kinds", arm.needle_kinds,
+                  "single, several, paraphrased, alike (default: all); single reads a text for "
+                  "each question, the others share one")
+      ->delimiter(',')
+      ->check(CLI::IsMember(
+          std::vector<std::string>(quality::kNeedleKinds.begin(), quality::kNeedleKinds.end())));
   command.add_option("--tool-calls", arm.n_tool_calls, "Questions that need a tool")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
