@@ -67,6 +67,10 @@ class NeedleModel(unittest.TestCase):
             by_divergence = bool(trial["objection"]) and "needles" not in trial["objection"]
             self.assertEqual(trial["n_needles"] == 0, by_divergence, trial)
 
+    def test_layers_are_measured_on_half_of_the_chunks(self):
+        self.assertEqual(self.evidence["probe"]["n_chunks"], 2)
+        self.assertEqual(self.evidence["probe"]["n_tokens"], 2 * 255)
+
     def test_it_says_what_and_why(self):
         for words in (self.evidence["chosen"], "bytes per token", "Why: ", str(self.path)):
             self.assertIn(words, self.result.stdout)
@@ -144,6 +148,20 @@ class NeedleModel(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn(expected, result.stderr)
             self.assertIn("KV turbo8v4 |", result.stderr)
+
+
+class OwnKernels(unittest.TestCase):
+    def test_all_are_read_by_them_and_a_note_says_so(self):
+        with tempfile.TemporaryDirectory() as home:
+            path = pathlib.Path(home) / "profile.json"
+            result = slipstream(home, "calibrate", NEEDLE_MODEL, "--depth", "512", "--chunks", "1",
+                                "--prompts", "on", "--out", path, "-t", "1")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            evidence = json.loads(path.read_text())["evidence"]
+        self.assertIn("Note: prompts were read by slipstream's own kernels", result.stdout)
+        # With other kernels than f16's, even 8 bits would seem to diverge.
+        self.assertLess(evidence["probe"]["finest"]["kl"], 0.001)
+        self.assertLessEqual(evidence["trials"][-1]["kl"], evidence["budget"])
 
 
 class KeysWithALargeOffset(unittest.TestCase):

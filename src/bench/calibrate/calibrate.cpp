@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iterator>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/format.h"
@@ -12,6 +13,7 @@
 #include "bench/quality/needles.h"
 #include "bench/quality/suite.h"
 #include "engine/forecast/memory_forecast.h"
+#include "engine/forecast/product_trial.h"
 #include "engine/model/model.h"
 
 namespace slipstream::calibrate {
@@ -42,8 +44,9 @@ class Calibration {
 
   Result<Evidence> run() {
     const auto started = std::chrono::steady_clock::now();
-    for (const auto step : {&Calibration::read_sizes, &Calibration::probe_layers,
-                            &Calibration::read_f16, &Calibration::find_scheme}) {
+    for (const auto step :
+         {&Calibration::read_sizes, &Calibration::choose_kernels, &Calibration::probe_layers,
+          &Calibration::read_f16, &Calibration::find_scheme}) {
       if (const Result<void> done = (this->*step)(); !done) return std::unexpected(done.error());
     }
     evidence_.budget = options_.budget;
@@ -77,6 +80,20 @@ class Calibration {
     return {};
   }
 
+  // Most of the time goes into products with weights. A trial that fails is no reason to stop.
+  Result<void> choose_kernels() {
+    suite_.arm.has_products = options_.prompts == "on";
+    if (options_.prompts == "auto") {
+      const Result<std::optional<ProductTrial>> trial =
+          try_products(options_.model, options_.plugin, threads_to_use(options_.n_threads));
+      suite_.arm.has_products = trial && *trial && (*trial)->pays();
+    }
+    if (suite_.arm.has_products) {
+      evidence_.notes.emplace_back("prompts were read by slipstream's own kernels");
+    }
+    return {};
+  }
+
   [[nodiscard]] double bytes(std::string_view kv) const {
     const Result<KvScheme> scheme = parse_kv_scheme(kv);
     return scheme ? bytes_per_token(geometry_, *scheme) : 0;
@@ -89,9 +106,11 @@ class Calibration {
                          .directory = options_.scratch,
                          .key_profile = options_.key_profile,
                          .depth = depths_.front(),
-                         .n_chunks = options_.n_chunks,
+                         .n_chunks = n_probe_chunks(),
+                         .n_trial_tokens = options_.n_chunks * std::ranges::max(depths_),
                          .n_layers_together = options_.n_layers_together,
                          .n_threads = options_.n_threads,
+                         .has_products = suite_.arm.has_products,
                          .budget = options_.budget};
     const Result<nlohmann::json> answer =
         bench::ask_child(options_.probe_command, task, stage("measuring layers", probe_weight()));
@@ -225,6 +244,9 @@ class Calibration {
                       options_.budget);
   }
 
+  // Layers are only compared with each other, and what follows from it is tried on all chunks.
+  [[nodiscard]] int n_probe_chunks() const { return std::max(1, options_.n_chunks / 2); }
+
   // Parts are weighted by the tokens they take.
   bench::OnProgress stage(std::string what, double weight) {
     const double from = std::exchange(done_, done_ + weight);
@@ -238,7 +260,7 @@ class Calibration {
   [[nodiscard]] double probe_weight() const {
     const double n_groups =
         static_cast<double>(group_layers(geometry_, options_.n_layers_together).size());
-    return kFitTokens + (10 + 6 * n_groups) * options_.n_chunks * depths_.front();
+    return kFitTokens + (10 + 6 * n_groups) * n_probe_chunks() * depths_.front();
   }
   [[nodiscard]] double divergence_weight() const { return depth_sum() * options_.n_chunks; }
   [[nodiscard]] double needle_weight() const {

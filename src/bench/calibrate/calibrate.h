@@ -1,10 +1,12 @@
 // calibrate(): finds the smallest KV scheme that a model tolerates within a budget of divergence.
 //
 //   fit        codes for keys to the model's own keys (probe.h); all later steps use them
-//   probe      what fewer bits cost in each group of layers (probe.h)
+//   probe      what fewer bits cost in each group of layers (probe.h), on half of the chunks
 //   choose     the fewest bytes whose costs add up to the budget (width_choice.h)
 //   try        that scheme as a whole, like eval: divergence at each depth, needles
 //   step back  to a part of the budget and try again, until there is no objection
+//
+// f16 and all schemes are read by the same kernels: the plugin's own where they are faster.
 //
 // Threads: as child.h.
 // Errors:  those of the probe and of f16's arm (bench/quality/suite.h).
@@ -30,11 +32,12 @@ struct Options {
   std::string key_profile = {};  // where the data fitted to keys is written
   // For trials; the probe uses the first. Empty: kDefaultDepths that the model allows.
   std::vector<int> depths = {};
-  int n_chunks = 2;
+  int n_chunks = 2;  // of trials; the probe, which reads them dozens of times, takes half
   int n_needle_texts = 1;
   int n_layers_together = 0;  // 0: so that there are kGroupsMax groups
   int n_threads = 0;
-  double budget = 0;                            // for the mean KL divergence
+  std::string prompts = "auto";  // who reads prompts: "on" for the plugin's own kernels, "off"
+  double budget = 0;             // for the mean KL divergence
   std::vector<std::string> probe_command = {};  // runs answer_as_probe() in another process
   std::vector<std::string> arm_command = {};    // runs quality::answer_as_arm() in another process
 };

@@ -18,7 +18,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bits, keys, values)
 namespace slipstream::calibrate {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProbeTask, model, plugin, text, directory, key_profile, depth,
-                                   n_chunks, n_layers_together, n_threads, budget)
+                                   n_chunks, n_trial_tokens, n_layers_together, n_threads,
+                                   has_products, budget)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WidthOption, bits, kl, bytes_per_token)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LayerGroup, first_layer, last_layer, keys, values)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChosenGroup, first_layer, last_layer, bits, kl)

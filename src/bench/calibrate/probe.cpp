@@ -70,6 +70,7 @@ class Probe {
     Result<Model> model = Model::load({.path = task_.model,
                                        .kv = kPlain,
                                        .plugin = task_.plugin,
+                                       .has_products = task_.has_products,
                                        .n_cells = task_.depth,
                                        .n_step_tokens_max = kStepTokens,
                                        .n_outputs_max = kStepTokens,
@@ -84,9 +85,8 @@ class Probe {
     if (!tokens) return std::unexpected(tokens.error());
     std::optional<Token> begin;
     if (llama_vocab_get_add_bos(model->vocab())) begin = vocabulary->bos();
-    const int n_fit_chunks = (kFitTokens + task_.depth - 1) / task_.depth;
     Result<std::vector<Tokens>> chunks =
-        quality::cut(*tokens, task_.depth, task_.n_chunks + n_fit_chunks, begin);
+        quality::cut(*tokens, task_.depth, n_measured_anywhere() + in_chunks(kFitTokens), begin);
     if (!chunks) return std::unexpected(chunks.error());
     chunks_ = std::move(*chunks);
     split_chunks();
@@ -96,13 +96,24 @@ class Probe {
     return {};
   }
 
-  // The first chunks are measured and keys are fitted to those after them. A text too short for
-  // both is used for both.
+  [[nodiscard]] int in_chunks(int n_tokens) const {
+    return (n_tokens + task_.depth - 1) / task_.depth;
+  }
+  // The chunks that are measured, here or by trials.
+  [[nodiscard]] int n_measured_anywhere() const {
+    return std::max(task_.n_chunks, in_chunks(task_.n_trial_tokens));
+  }
+
+  // The first chunks are measured, and keys are fitted to those that nobody measures. A text too
+  // short for both is used for both.
   void split_chunks() {
-    const auto n_measured =
-        std::min(chunks_.size(), static_cast<std::size_t>(std::max(task_.n_chunks, 1)));
-    fit_chunks_.assign(chunks_.begin() + static_cast<std::ptrdiff_t>(n_measured), chunks_.end());
-    chunks_.resize(n_measured);
+    const auto part = [this](int n) {
+      return chunks_.begin() +
+             static_cast<std::ptrdiff_t>(std::min(chunks_.size(), static_cast<std::size_t>(n)));
+    };
+    fit_chunks_.assign(part(n_measured_anywhere()), chunks_.end());
+    if (fit_chunks_.empty()) fit_chunks_.assign(part(task_.n_chunks), chunks_.end());
+    chunks_.erase(part(task_.n_chunks), chunks_.end());
     if (fit_chunks_.empty()) fit_chunks_ = chunks_;
   }
 

@@ -2,7 +2,7 @@
 // bits. It uses one process, one load of the weights, and a new context for each scheme. Layers are
 // combined into at most kGroupsMax groups unless the task says otherwise, so that many layers take
 // no longer than a few. The data fitted to keys (engine/model/turbo_device.h) is made first, from
-// the text after the measured part, and used from then on. Widths go down from 4 bits until one
+// text that is measured neither here nor by trials, and used from then on. Widths go down from 4 bits until one
 // costs more than the budget.
 //
 // Threads: probe() by one thread per process.
@@ -27,9 +27,11 @@ struct ProbeTask {
   std::string directory = {};    // for log-probabilities of f16
   std::string key_profile = {};  // where the data fitted to keys is written
   int depth = 512;
-  int n_chunks = 2;
+  int n_chunks = 1;
+  int n_trial_tokens = 0;     // that trials read; keys are fitted to the text after them
   int n_layers_together = 0;  // 0: so that there are kGroupsMax groups
   int n_threads = 0;
+  bool has_products = false;  // ModelOptions
   double budget = 0;
 };
 

@@ -60,6 +60,7 @@ class Arm {
     return Model::load({.path = options_.model,
                         .kv = options_.kv,
                         .plugin = options_.plugin,
+                        .has_products = options_.has_products,
                         .key_profile = options_.key_profile,
                         .n_cells = n_cells,
                         .n_sequences_max = kRunner.n_sequence_ids(),

@@ -37,6 +37,7 @@ struct ArmOptions {
   int n_drift_tokens = 128;
   int n_work_tasks = 12;  // of each kind
   int n_threads = 0;
+  bool has_products = false;  // ModelOptions; needs the plugin
   // The trials to run: of kTasks.
   std::vector<std::string> tasks = {};
 };

@@ -11,7 +11,8 @@ namespace slipstream::quality {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArmOptions, model, kv, plugin, key_profile, text, base_directory,
                                    depths, n_chunks, n_needle_texts, needle_kinds, n_tool_calls,
-                                   n_drift_prompts, n_drift_tokens, n_work_tasks, n_threads, tasks)
+                                   n_drift_prompts, n_drift_tokens, n_work_tasks, n_threads,
+                                   has_products, tasks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DivergenceFigures, n_tokens, kl_mean, kl_mean_error, kl_median,
                                    kl_90, kl_95, kl_99, kl_99_9, kl_max, same_top, same_top_error,
                                    delta_p_mean, delta_p_mean_error, delta_p_rms, perplexity,

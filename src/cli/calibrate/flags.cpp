@@ -29,7 +29,10 @@ Command::Command(CLI::App& app) {
                "at the first (default: 512,1024, as far as the model goes)")
            ->delimiter(','),
       16);
-  calibrate_->add_option("--chunks", work.n_chunks, "Chunks of the text at each depth, at most")
+  calibrate_
+      ->add_option("--chunks", work.n_chunks,
+                   "Chunks of the text at each depth, at most; layers are measured on half of "
+                   "them")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   calibrate_
@@ -42,6 +45,11 @@ Command::Command(CLI::App& app) {
                    "Layers that are measured together and get the same bits (0: as many as make 8 "
                    "groups)")
       ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  calibrate_
+      ->add_option("--prompts", work.prompts,
+                   "on: our own kernels read prompts, off: stock's, auto: what is faster here")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
       ->capture_default_str();
   calibrate_->add_option("-t,--threads", work.n_threads, "Threads (0: one per core)")
       ->check(CLI::NonNegativeNumber)
