@@ -28,10 +28,10 @@ Result<std::vector<WorkAnswer>> try_work(Engine& engine, std::string_view kind,
   const Result<Asker> asker = Asker::create(engine);
   const auto ask = [&](const WorkTask& task) -> Result<std::string> {
     if (!asker) return complete(engine, task.beginning, task.n_tokens_max, task.stops);
-    const Result<ChatAnswer> answer =
+    const Result<Reply> reply =
         asker->ask({.text = task.message, .n_tokens_max = task.n_tokens_max});
-    if (!answer) return std::unexpected(answer.error());
-    return answer->content;
+    if (!reply) return std::unexpected(reply.error());
+    return reply->answer.content;
   };
   std::vector<WorkAnswer> answers;
   for (const WorkTask& task : tasks) {
