@@ -111,9 +111,8 @@ TEST(ResponsesRequest, AReferenceIsTheItem) {
 
 TEST(ResponsesRequest, LongIdsAreNotQuotedWhole) {
   const std::string id = R"(")" + std::string(1'000'000, 'r') + R"(")";
-  for (const std::string& body :
-       {R"({"input": "x", "previous_response_id": )" + id + "}",
-        R"({"input": [{"type": "item_reference", "id": )" + id + "}]}"}) {
+  for (const std::string& body : {R"({"input": "x", "previous_response_id": )" + id + "}",
+                                  R"({"input": [{"type": "item_reference", "id": )" + id + "}]}"}) {
     EXPECT_LT(refusal_of_response(body).message.size(), 8'000);
   }
 }
