@@ -42,11 +42,16 @@ bool wants_shared_text(std::span<const std::string> kinds) {
   return std::ranges::any_of(kinds, [](const std::string& kind) { return kind != "single"; });
 }
 
+// Names that no other name of the text is like.
+bool wants_lone_names(std::span<const std::string> kinds) {
+  return wants_kind(kinds, "several") || wants_kind(kinds, "paraphrased");
+}
+
 // The names in the text that several questions share.
 int n_shared_names(std::span<const std::string> kinds) {
   const auto n_positions = static_cast<int>(kNeedlePositions.size());
-  const bool has_lone = wants_kind(kinds, "several") || wants_kind(kinds, "paraphrased");
-  return (has_lone ? n_positions : 0) + (wants_kind(kinds, "alike") ? 2 * n_positions : 0);
+  return (wants_lone_names(kinds) ? n_positions : 0) +
+         (wants_kind(kinds, "alike") ? 2 * n_positions : 0);
 }
 
 // The words that names are made of. All words of a text are different, so that a first name belongs
@@ -122,7 +127,7 @@ class Builder {
       alike[(i + n / 2) % n].push_back(pair[1]);
     }
     std::vector<std::vector<std::string>> lone(n);
-    for (std::size_t i = 0; has_lone() && i < n; ++i) lone[i].push_back(words.name());
+    for (std::size_t i = 0; wants_lone_names(kinds_) && i < n; ++i) lone[i].push_back(words.name());
 
     const auto n_hay = static_cast<std::size_t>(depth - n_shared_names(kinds_) * kTokensOfName -
                                                 kTokensOfQuestion);
@@ -144,10 +149,6 @@ class Builder {
   std::vector<Needle> needles;
 
  private:
-  [[nodiscard]] bool has_lone() const {
-    return wants_kind(kinds_, "several") || wants_kind(kinds_, "paraphrased");
-  }
-
   void add(const char* kind, int depth, std::size_t position, std::span<const std::string> names,
            const std::string& text, std::size_t form) {
     for (const std::string& name : names) {

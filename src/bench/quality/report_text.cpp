@@ -1,5 +1,6 @@
 // Reports for people: tables, for a terminal and as Markdown, and one figure per line.
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "base/format.h"
@@ -90,6 +91,20 @@ Table divergence_table(const Json& report, int depth) {
   return table;
 }
 
+// Right / as f16 / asked, of those cells of the scheme's grid together.
+std::string needle_count(const Json& scheme, const std::function<bool(const Json&)>& counts) {
+  int n = 0;
+  int n_right = 0;
+  int n_same = 0;
+  for (const Json& cell : scheme["needles"]["grid"]) {
+    if (!counts(cell)) continue;
+    n += cell["n"].get<int>();
+    n_right += cell["n_right"].get<int>();
+    n_same += cell["n_same"].get<int>();
+  }
+  return format_text("{}/{}/{}", n_right, n_same, n);
+}
+
 // A line for each scheme, with what all cells of the grid that have the same `key` add up to.
 Table needle_overview(const Json& report, const char* key) {
   Table table{.title = format_text("Needles: right / as f16 / asked, by {}", key),
@@ -105,16 +120,7 @@ Table needle_overview(const Json& report, const char* key) {
     if (scheme["needles"].is_null()) continue;
     Row row = {scheme["kv"]};
     for (const Json& column : columns) {
-      int n = 0;
-      int n_right = 0;
-      int n_same = 0;
-      for (const Json& cell : scheme["needles"]["grid"]) {
-        if (cell[key] != column) continue;
-        n += cell["n"].get<int>();
-        n_right += cell["n_right"].get<int>();
-        n_same += cell["n_same"].get<int>();
-      }
-      row.push_back(format_text("{}/{}/{}", n_right, n_same, n));
+      row.push_back(needle_count(scheme, [&](const Json& cell) { return cell[key] == column; }));
     }
     table.rows.push_back(std::move(row));
   }
@@ -133,16 +139,9 @@ Table needle_table(const Json& scheme) {
   for (const int depth : depths) {
     Row row = {std::to_string(depth)};
     for (const double position : {0.0, 0.25, 0.5, 0.75, 1.0}) {
-      int n = 0;
-      int n_right = 0;
-      int n_same = 0;
-      for (const Json& cell : scheme["needles"]["grid"]) {
-        if (cell["depth"] != depth || cell["position"] != position) continue;
-        n += cell["n"].get<int>();
-        n_right += cell["n_right"].get<int>();
-        n_same += cell["n_same"].get<int>();
-      }
-      row.push_back(format_text("{}/{}/{}", n_right, n_same, n));
+      row.push_back(needle_count(scheme, [&](const Json& cell) {
+        return cell["depth"] == depth && cell["position"] == position;
+      }));
     }
     table.rows.push_back(std::move(row));
   }
