@@ -1,9 +1,11 @@
-// Scheme: how many bits keys and values get, and in which layers it is otherwise.
+// Scheme: how many bits keys and values get, in which layers it is otherwise, and how many tokens a
+// query reads.
 //
 //   turbo4          4-bit keys and values          turbo8v4   8-bit keys, 4-bit values
 //   turbo0v4        keys stay f16                  f16        nothing is compressed
 //   turbo<K>v<V>    any widths of 0, 2, 3, 4 and 8 bits, where 0 stays f16
 //   turbo4,0-1=turbo8,27=turbo8v4                  the first two layers and layer 27 otherwise
+//   turbo4,attend=4096                             a query reads at most 4,096 tokens
 //
 // Threads: immutable.
 // Errors:  parse_scheme: kInvalidArgument. The message lists the names.
@@ -11,6 +13,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <ranges>
 #include <string>
@@ -30,6 +33,10 @@ inline constexpr std::array<std::string_view, 10> kSchemeNames = {
 // The width of a code.
 constexpr bool is_code_bits(int bits) { return (bits >= 2 && bits <= 4) || bits == 8; }
 
+// The fewest tokens that a query can be limited to: the chunks that it always reads, and a few that
+// it chooses (device/attention/chunk_choice.h).
+inline constexpr std::int64_t kAttendMin = 512;
+
 struct Bits {
   int keys = 0;  // 0: stays as it is
   int values = 0;
@@ -46,6 +53,8 @@ class Scheme {
     }
     return bits_;
   }
+  // The most tokens that a query reads, those that it needs most; 0: it reads all.
+  [[nodiscard]] std::int64_t attend() const { return attend_; }
 
  private:
   friend Result<Scheme> parse_scheme(std::string_view text);
@@ -57,6 +66,7 @@ class Scheme {
   std::string name_ = "f16";
   Bits bits_;
   std::vector<Override> overrides_;
+  std::int64_t attend_ = 0;
 };
 
 namespace scheme_grammar {
@@ -81,11 +91,12 @@ inline std::optional<Bits> parse_bits(std::string_view name) {
   return Bits{.keys = *keys, .values = *values};
 }
 
-inline std::optional<int> parse_layer(std::string_view text) {
-  int layer = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), layer);
-  if (error != std::errc() || end != text.data() + text.size() || layer < 0) return std::nullopt;
-  return layer;
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
 }
 
 inline std::unexpected<Error> fail(std::initializer_list<std::string_view> parts) {
@@ -118,13 +129,22 @@ inline std::unexpected<Error> no_scheme(std::string_view name) {
           {"'", part, "' names no layers: write LAYER=SCHEME or FIRST-LAST=SCHEME"});
     }
     const std::string_view name = part.substr(equals + 1);
+    if (part.substr(0, equals) == "attend") {
+      const std::optional<std::int64_t> attend = grammar::parse_number<std::int64_t>(name);
+      if (!attend || *attend < kAttendMin || bits->keys == 0) {
+        return grammar::fail({"'", part, "': write a number of tokens from 512 on, ",
+                              "with a scheme that compresses keys"});
+      }
+      scheme.attend_ = *attend;
+      continue;
+    }
     const std::optional<Bits> others = grammar::parse_bits(name);
     if (!others) return grammar::no_scheme(name);
     const std::string_view range = part.substr(0, equals);
     const std::size_t dash = range.find('-');
-    const std::optional<int> begin = grammar::parse_layer(range.substr(0, dash));
+    const std::optional<int> begin = grammar::parse_number<int>(range.substr(0, dash));
     const std::optional<int> end =
-        dash == std::string_view::npos ? begin : grammar::parse_layer(range.substr(dash + 1));
+        dash == std::string_view::npos ? begin : grammar::parse_number<int>(range.substr(dash + 1));
     if (!begin || !end || *begin > *end) {
       return grammar::fail({"'", range, "' is not a range of layers"});
     }

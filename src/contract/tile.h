@@ -76,6 +76,11 @@ constexpr std::int64_t precise_slots(std::int64_t n_cells) {
   return std::min(n_chunks(n_cells), std::max<std::int64_t>(n_chunks(n_cells) / 64, 4));
 }
 
+// The signs of one head's keys, one bit for each channel, and one f16 scale for each token.
+constexpr std::size_t sign_bytes(int head_dim, std::int64_t n_cells) {
+  return tiles_bytes(plane_bytes(1, head_dim), 1, n_cells);
+}
+
 // All that one head takes, with the chunks in 8 bits, which have one scale for a vector.
 constexpr std::size_t head_bytes(Side side, int bits, int head_dim, std::int64_t n_cells) {
   const std::size_t codes =

@@ -4,6 +4,7 @@
 
 #include "device/attention/amx.h"
 #include "device/attention/cache_side.h"
+#include "device/attention/chunk_choice.h"
 #include "device/attention/chunk_pass.h"
 #include "device/attention/kernel_choice.h"
 #include "device/attention/piece_context.h"
@@ -26,7 +27,8 @@ AmxShape amx_shape(const AttentionTask& task) {
 
 void run_piece(const AttentionTask& task, const Piece& piece) {
   const PieceContext context(task, piece, PieceScratch::of_thread());
-  const PieceQueries queries(context);
+  PieceQueries queries(context);
+  choose_chunks(context, queries);
   ChunkPass pass(context, queries);
   for (int idx = piece.first_chunk; idx < piece.end_chunk; ++idx) pass.process_chunk(idx);
   PieceResult(context, queries).finish();

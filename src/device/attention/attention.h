@@ -3,6 +3,7 @@
 //
 //   PieceContext   sides of the cache, scratch memory       piece_context.h, piece_scratch.h
 //   PieceQueries   rotates and quantises the queries        piece_queries.h
+//   choose_chunks  what is read if it is limited           chunk_choice.h
 //   ChunkPass      scores, softmax, weighted sum of values  chunk_pass.h, chunk_kernels.h
 //   PieceResult    merges parts, normalises, writes         piece_result.h
 //

@@ -45,7 +45,8 @@ std::vector<float> coded_rows(ggml_tensor* tensor) {
 
 }  // namespace
 
-Attention::Attention() : case_(GetParam()), type_(parse_scheme(case_.scheme).value()) {
+Attention::Attention(const AttentionCase& its_case)
+    : case_(its_case), type_(parse_scheme(case_.scheme).value()) {
   const ggml_init_params no_memory{.mem_size = 1 << 16, .mem_buffer = nullptr, .no_alloc = true};
   const ggml_init_params memory{.mem_size = 4 << 20, .mem_buffer = nullptr, .no_alloc = false};
   cache_context_.reset(ggml_init(no_memory));
@@ -148,9 +149,30 @@ void Attention::write_cache(ggml_tensor* cache) {
   std::vector<ggml_fp16_t> rows(static_cast<std::size_t>(ggml_nelements(cache)));
   for (ggml_fp16_t& value : rows) value = ggml_fp32_to_fp16(gauss(random_));
   ggml_backend_tensor_set(cache, rows.data(), 0, ggml_nbytes(cache));
+  if (case_.planted && cache == keys_) plant();
   if (!case_.own_cells) return;
   if (case_.keeps_prompt) write_kept(cache, rows_of(false));
   write_kept(cache, rows_of(true));
+}
+
+// Makes one key four times as long as a query that it points along.
+void Attention::plant() {
+  CacheTensor* cache = find_cache(keys_);
+  std::vector<float> row(static_cast<std::size_t>(keys_->ne[0]));
+  const auto* q = static_cast<const float*>(query_->data);
+  std::int64_t cell = 60;
+  for (std::int64_t stream = 0; stream < case_.n_streams; ++stream) {
+    for (std::int64_t head = 0; head < case_.n_heads; ++head) {
+      const std::int64_t kv_head = head / (case_.n_heads / case_.n_kv_heads);
+      for (std::int64_t query = 0; query < case_.n_queries; ++query, q += case_.head_dim) {
+        cell = (cell + 203) / 7 * 7 % (case_.own_cell(stream, 0) / 7 * 7);  // the mask hides 7n + 3
+        cache->read_row(row_of(stream, cell), row);
+        std::transform(q, q + case_.head_dim, row.begin() + kv_head * case_.head_dim,
+                       [](float x) { return 4 * x; });
+        cache->write_row(row_of(stream, cell), row);
+      }
+    }
+  }
 }
 
 // Writes as a graph does: keep_precise() gets the whole batch, whose rows then overwrite old ones.

@@ -1,7 +1,6 @@
 // Attention: the fixture for the tests of attention. It makes a cache, writes random rows into it,
 // runs the op on it, and computes the same by the textbook formula in double precision. The TEST_Ps
-// are in attention_test.cpp. The cases are there, in attention_fitted_test.cpp and in
-// attention_precise_test.cpp.
+// are in attention_test.cpp. The cases are there and in attention_{fitted,precise,choice}_test.cpp.
 //
 // Threads: one owner.
 #pragma once
@@ -42,6 +41,8 @@ struct AttentionCase {
   bool own_cells = false;
   bool keeps_prompt = true;
   bool is_fitted = false;  // keys are coded in a fitted basis
+  // For each head of a query one token, somewhere, has almost all of its weight.
+  bool planted = false;
 
   [[nodiscard]] std::int64_t n_used() const { return n_cells - 8; }  // ends inside a tile
   [[nodiscard]] std::int64_t own_cell(std::int64_t stream, std::int64_t query) const {
@@ -62,7 +63,7 @@ class Attention : public testing::TestWithParam<AttentionCase> {
     std::vector<float> precise;  // empty if there are no 8-bit copies
   };
 
-  Attention();
+  explicit Attention(const AttentionCase& its_case = GetParam());
 
   void write_cache(ggml_tensor* cache);
   void run();
@@ -89,6 +90,7 @@ class Attention : public testing::TestWithParam<AttentionCase> {
   void make_mask();
   void make_op();
   void fill(ggml_tensor* tensor);
+  void plant();
   void write_kept(ggml_tensor* cache, const std::vector<std::int64_t>& row_idx);
 
   [[nodiscard]] Bits scheme_bits() const;

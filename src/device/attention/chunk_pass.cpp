@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "device/attention/amx.h"
+#include "device/attention/chunk_mask.h"
 #include "device/attention/kernel_choice.h"
 
 namespace slipstream::turbo {
@@ -37,13 +38,7 @@ ChunkPass::ChunkPass(const PieceContext& context, const PieceQueries& queries)
 }
 
 void ChunkPass::process_chunk(int idx) {
-  const std::int64_t n_cells = context_.task.op->src[1]->ne[1];
-  const std::int64_t first = static_cast<std::int64_t>(idx) * kChunkTokens;
-  const Chunk chunk{
-      .stream = context_.task.first_stream + context_.piece.stream,
-      .head = context_.piece.kv_head,
-      .idx = idx,
-      .n_tokens = static_cast<int>(std::min<std::int64_t>(kChunkTokens, n_cells - first))};
+  const Chunk chunk = context_.chunk(idx);
   const CacheSides& precise = context_.precise;
   const bool has_copy = queries_.may_want_precise(idx) && precise.keys.has(chunk.stream, idx) &&
                         precise.values.has(chunk.stream, idx);
@@ -83,7 +78,7 @@ void ChunkPass::process_runs(const Chunk& chunk) {
   if (n_runs_ == 0) return;  // a chunk that is visible to no query is not read
   load(chunk);
   for (std::size_t i = 0; i < n_runs_; ++i) {
-    read_mask(chunk, runs_[i]);
+    read_chunk_mask(queries_, chunk, runs_[i].first, runs_[i].n, scratch_, bias_rows_);
     score(chunk, i);
     softmax(chunk, runs_[i]);
     weighted_sum(chunk, runs_[i]);
@@ -116,29 +111,6 @@ void ChunkPass::load(const Chunk& chunk) {
     load_scales_of(values, chunk, scratch_.value_scales.data());
   }
   scan_chunk(work);
-}
-
-// Reads what the mask adds to each score, for queries to which the chunk is partially visible.
-void ChunkPass::read_mask(const Chunk& chunk, const Run& run) {
-  const auto [first, n] = run;
-  for (std::size_t q = first; q < first + n; ++q) {
-    if (queries_[q].visibility[chunk.idx] == Visibility::kAll) {
-      bias_rows_[q] = nullptr;
-    } else if (q > first && queries_[q].mask == queries_[q - 1].mask) {
-      bias_rows_[q] = bias_rows_[q - 1];  // another head of the same row
-    } else {
-      const std::uint16_t* cells =
-          queries_[q].mask + static_cast<std::ptrdiff_t>(chunk.idx) * kChunkTokens;
-      std::uint16_t padded_cells[kChunkTokens] = {};
-      if (chunk.n_tokens < kChunkTokens) {
-        std::copy_n(cells, chunk.n_tokens, padded_cells);
-        cells = padded_cells;
-      }
-      float* bias = scratch_.bias.row(q);
-      load_scales(cells, kChunkTokens, bias);
-      bias_rows_[q] = bias;
-    }
-  }
 }
 
 // Computes the scores of plain keys, or the integer products that scores are computed from.

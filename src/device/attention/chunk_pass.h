@@ -33,7 +33,6 @@ class ChunkPass {
   void read_from(const CacheSides& sides);
   void process_runs(const Chunk& chunk);
   void load(const Chunk& chunk);
-  void read_mask(const Chunk& chunk, const Run& run);
   void score(const Chunk& chunk, std::size_t run_idx);
   void softmax(const Chunk& chunk, const Run& run);
   void weighted_sum(const Chunk& chunk, const Run& run);

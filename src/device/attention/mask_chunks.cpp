@@ -3,12 +3,9 @@
 #include <algorithm>
 
 #include "device/attention/chunk_kernels.h"
-#include "device/codec/f16.h"
 
 namespace slipstream::turbo {
 namespace {
-
-constexpr std::uint16_t kHidden = 0x8000U | kF16Infinity;
 
 Visibility visibility_of(const std::uint16_t* mask, std::int64_t n) {
   unsigned biased = 0;

@@ -9,11 +9,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "device/codec/f16.h"
+
 namespace slipstream::turbo {
 
 // How much of a chunk is visible to one row. kAll: the mask adds 0 to every score. kPartial: it
 // hides some cells or adds a bias.
 enum class Visibility : std::uint8_t { kNone, kAll, kPartial };
+// What a mask has where it hides a cell: f16's negative infinity.
+inline constexpr std::uint16_t kHidden = 0x8000U | kF16Infinity;
 
 class MaskChunks {
  public:

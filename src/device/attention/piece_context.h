@@ -57,6 +57,14 @@ struct PieceContext {
     scratch.resize(coded, n_queries);
   }
 
+  [[nodiscard]] Chunk chunk(int idx) const {
+    const std::int64_t n_behind = task.op->src[1]->ne[1] - std::int64_t{idx} * kChunkTokens;
+    return {.stream = task.first_stream + piece.stream,
+            .head = piece.kv_head,
+            .idx = idx,
+            .n_tokens = static_cast<int>(std::min<std::int64_t>(kChunkTokens, n_behind))};
+  }
+
   const AttentionTask& task;
   const Piece& piece;
   CacheSides coded;

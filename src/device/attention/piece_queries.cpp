@@ -84,7 +84,8 @@ void PieceQueries::quantise_all(const PieceContext& context) {
     for (std::size_t q = 0; q < n_; ++q) {
       quantise(keys, scratch.coded, q, fitted.subspan(q * key_dim, key_dim));
     }
-    if (!has_own_chunks_) return;  // nothing is read precisely
+    // Copies and signs are those of rotated keys.
+    if (!has_own_chunks_ && keys.cache->signs() == nullptr) return;
   }
   QuantisedQueries& quantised = keys.fit() == nullptr ? scratch.coded : scratch.rotated;
   for (std::size_t q = 0; q < n_; ++q) {

@@ -38,6 +38,10 @@ class PieceQueries {
 
   [[nodiscard]] std::size_t size() const { return n_; }
   [[nodiscard]] const Query& operator[](std::size_t q) const { return queries_[q]; }
+  // Replaces what a query sees of each chunk. REQUIRES: it sees nothing that it did not see before.
+  void see_only(std::size_t q, const Visibility* visibility) {
+    queries_[q].visibility = visibility;
+  }
   // Whether some query may want the 8-bit copy of the chunk. Most chunks are far from all queries.
   [[nodiscard]] bool may_want_precise(int chunk) const {
     return has_own_chunks_ &&

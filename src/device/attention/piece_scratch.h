@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "device/attention/cache_side.h"
+#include "device/attention/mask_chunks.h"
 #include "device/attention/scratch.h"
 
 namespace slipstream::turbo {
@@ -30,6 +31,11 @@ struct QuantisedQueries {
 //   rotated.*             as coded                  for the 8-bit copies of fitted keys
 //   centre_scores   f32   query x 1                 query . centre of the keys
 //   slopes          f32   query x 1                 slopes of ALiBi
+//
+//   digit_sums      i32   query x 1                 sum of its digits
+//   gains           f32   query x 1                 score = gain * digits . signs * scale of signs
+//   estimates       f32   query x chunks            the largest estimated score of each chunk
+//   visibility      u8    query x chunks            of what it has chosen
 //
 //   key_bytes       u8    1 x 64 * key_dim          keys of a chunk (chunk_kernels.h: expand_keys)
 //   key_scales      f32   tile x 16 * key part      [part][token] of a tile
@@ -66,6 +72,11 @@ struct PieceScratch {
   QuantisedQueries rotated;
   Scratch<float> centre_scores;
   Scratch<float> slopes;
+  // --- the choice of chunks
+  Scratch<std::int32_t> digit_sums;
+  Scratch<float> gains;
+  Scratch<float> estimates;
+  Scratch<Visibility> visibility;
   // --- a chunk
   Scratch<std::uint8_t> key_bytes;
   Scratch<float> key_scales;

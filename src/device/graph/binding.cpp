@@ -51,10 +51,10 @@ std::string obstacle(const ggml_tensor* op, const CacheTensor& keys, const Cache
   return "";
 }
 
-Result<void> bind(CacheTensor& cache, int bits, int head_dim,
-                  std::span<const HeadBasis> heads = {}) {
+Result<void> bind(CacheTensor& cache, int bits, int head_dim, std::span<const HeadBasis> heads = {},
+                  std::int64_t attend = 0) {
   if (cache.is_bound()) return {};
-  return bits == 0 ? cache.bind_plain() : cache.bind_compressed(bits, head_dim, heads);
+  return bits == 0 ? cache.bind_plain() : cache.bind_compressed(bits, head_dim, heads, attend);
 }
 
 }  // namespace
@@ -75,7 +75,8 @@ Result<void> bind_attention(const ggml_tensor* op) {
     bases = settings.keys->bases_of(op, keys->layer());
   }
   const std::span heads = bases == nullptr ? std::span<const HeadBasis>() : std::span(*bases);
-  if (Result<void> bound = bind(*keys, bits.keys, key_dim, heads); !bound) return bound;
+  if (Result<void> bound = bind(*keys, bits.keys, key_dim, heads, settings.scheme.attend()); !bound)
+    return bound;
   if (bits != Bits{}) {
     const CompressedCache* codes = keys->compressed();
     keys->set_note(format_text("{}-bit {}keys, {}-bit values", bits.keys == 0 ? 16 : bits.keys,

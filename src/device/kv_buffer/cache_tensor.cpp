@@ -53,8 +53,8 @@ std::byte* CacheTensor::plain() {
   return memory == nullptr ? nullptr : memory->bytes().data();
 }
 
-Result<void> CacheTensor::bind_compressed(int bits, int head_dim,
-                                          std::span<const HeadBasis> heads) {
+Result<void> CacheTensor::bind_compressed(int bits, int head_dim, std::span<const HeadBasis> heads,
+                                          std::int64_t attend) {
   SLIP_CHECK(!is_bound(), "bound twice");
   SLIP_CHECK(type_ == GGML_TYPE_F16, "only f16 caches are compressed");
   std::shared_ptr<const KeyFit> fit;
@@ -69,7 +69,8 @@ Result<void> CacheTensor::bind_compressed(int bits, int head_dim,
                                .n_heads = n_channels_ / head_dim,
                                .n_cells = n_cells_,
                                .n_streams = n_streams_,
-                               .fitted = fit == nullptr ? ChannelClasses{} : fit->classes()},
+                               .fitted = fit == nullptr ? ChannelClasses{} : fit->classes(),
+                               .attend = attend},
                               fit);
   if (!cache) return std::unexpected(std::move(cache.error()));
   storage_ = std::move(*cache);

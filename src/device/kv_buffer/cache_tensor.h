@@ -49,8 +49,10 @@ class CacheTensor {
   [[nodiscard]] std::byte* plain();
 
   // heads: the fitted basis of each KV head's keys, or empty. Unusable bases are ignored.
+  // attend: the most tokens that a query reads; 0: all.
   [[nodiscard]] Result<void> bind_compressed(int bits, int head_dim,
-                                             std::span<const HeadBasis> heads = {});
+                                             std::span<const HeadBasis> heads = {},
+                                             std::int64_t attend = 0);
   [[nodiscard]] Result<void> bind_plain();
 
   // The note says how the tensor was bound, for the log. take_note() returns it once and is empty

@@ -39,6 +39,15 @@ std::size_t bytes_of_all_heads(const CacheShape& shape) {
   return bytes_of_head(shape) * static_cast<std::size_t>(shape.n_heads * shape.n_streams);
 }
 
+bool has_signs(const CacheShape& shape) { return shape.attend != 0 && shape.side == Side::kKey; }
+
+SignShape sign_shape(const CacheShape& shape) {
+  return {.head_dim = shape.head_dim,
+          .n_heads = shape.n_heads,
+          .n_cells = shape.n_cells,
+          .n_streams = shape.n_streams};
+}
+
 // The part of a vector that the i-th scale applies to.
 template <typename T>
 std::span<T> scale_part(std::span<T> vector, const CacheShape& shape, int i) {
@@ -52,7 +61,8 @@ std::span<T> scale_part(std::span<T> vector, const CacheShape& shape, int i) {
 std::size_t CompressedCache::n_bytes(const CacheShape& shape) {
   const std::size_t precise =
       PreciseChunks::suits(shape) ? n_bytes(PreciseChunks::slots_shape(shape)) : 0;
-  return bytes_of_all_heads(shape) + precise;
+  const std::size_t signs = has_signs(shape) ? KeySigns::n_bytes(sign_shape(shape)) : 0;
+  return bytes_of_all_heads(shape) + precise + signs;
 }
 
 Result<CompressedCache> CompressedCache::create(const CacheShape& shape,
@@ -65,6 +75,11 @@ Result<CompressedCache> CompressedCache::create(const CacheShape& shape,
     Result<CompressedCache> slots = create(PreciseChunks::slots_shape(shape));
     if (!slots) return slots;
     cache.precise_ = std::make_unique<PreciseChunks>(shape, std::move(*slots));
+  }
+  if (has_signs(shape)) {
+    Result<KeySigns> signs = KeySigns::create(sign_shape(shape));
+    if (!signs) return std::unexpected(std::move(signs.error()));
+    cache.signs_ = std::move(*signs);
   }
   return cache;
 }
@@ -226,6 +241,7 @@ void CompressedCache::write_rows(std::span<const std::int64_t> rows, std::int64_
     rotate_fast(rotation_, x);
     if (fit_ == nullptr) encode_rotated(rows[i], head, x);
     write_precise(rows[i], head, x);
+    if (signs_) signs_->write(rows[i], head, x);
   }
 }
 
@@ -293,8 +309,7 @@ void CompressedCache::copy_codes(std::int64_t row, std::int64_t head) {
   if (fit_ != nullptr) {
     std::array<float, kHeadDimMax> vector;
     const std::span x(vector.data(), static_cast<std::size_t>(shape_.head_dim));
-    read_centred(row, head, x);
-    rotate_fast(rotation_, x);
+    read_rotated(row, head, x);
     tiles->encode_rotated(copy, head, x);
     return;
   }
@@ -308,6 +323,15 @@ void CompressedCache::copy_codes(std::int64_t row, std::int64_t head) {
   });
   put_fast(tiles->layout_, tiles->tile_codes(copy, head), token, codes);
   *tiles->token_scales(copy, head) = *token_scales(row, head);
+}
+
+// Computes the signs of a key that was written as codes. Codes keep the signs of what they stand
+// for.
+void CompressedCache::restore_signs(std::int64_t row, std::int64_t head) {
+  std::array<float, kHeadDimMax> vector;
+  const std::span x(vector.data(), static_cast<std::size_t>(shape_.head_dim));
+  read_rotated(row, head, x);
+  signs_->write(row, head, x);
 }
 
 void CompressedCache::write_row(std::int64_t row, std::span<const float> channels) {
@@ -340,6 +364,19 @@ void CompressedCache::read_precise(std::int64_t row, std::int64_t head,
 
 void CompressedCache::read_centred(std::int64_t row, std::int64_t head,
                                    std::span<float> vector) const {
+  decode_row(row, head, vector);
+  if (fit_ == nullptr) rotate_back_fast(rotation_, vector);
+}
+
+void CompressedCache::read_rotated(std::int64_t row, std::int64_t head,
+                                   std::span<float> rotated) const {
+  decode_row(row, head, rotated);
+  if (fit_ != nullptr) rotate_fast(rotation_, rotated);
+}
+
+// Decodes a vector: rotated, or as the model sees it if keys are fitted.
+void CompressedCache::decode_row(std::int64_t row, std::int64_t head,
+                                 std::span<float> vector) const {
   std::array<std::uint8_t, kHeadDimMax> codes;
   const std::span c(codes.data(), vector.size());
   const auto token = static_cast<int>(row % shape_.n_cells % kTileTokens);
@@ -356,7 +393,6 @@ void CompressedCache::read_centred(std::int64_t row, std::int64_t head,
     decode(shape_.bits, scale[i * kTileTokens],
            scale_part(std::span<const std::uint8_t>(c), shape_, i), scale_part(vector, shape_, i));
   }
-  rotate_back_fast(rotation_, vector);
 }
 
 std::size_t CompressedCache::packed_row_bytes() const {
@@ -394,6 +430,7 @@ bool CompressedCache::unpack(std::int64_t row, std::span<const std::byte> from) 
     place_fast(layout_, tile_codes(row, head), token, {at, layout_.token_bytes()});
     at += layout_.token_bytes();
     if (precise_ != nullptr) copy_codes(row, head);
+    if (signs_) restore_signs(row, head);
   }
   return true;
 }
@@ -430,6 +467,7 @@ void CompressedCache::clear() {
   early_row_idx_.clear();
   early_rows_.clear();
   if (precise_ != nullptr) precise_->forget_all();
+  if (signs_) signs_->clear();
 }
 
 void CompressedCache::copy_stream(std::int64_t from, std::int64_t to) {
@@ -438,6 +476,7 @@ void CompressedCache::copy_stream(std::int64_t from, std::int64_t to) {
   std::memcpy(head_start(to, 0), head_start(from, 0),
               head_bytes_ * static_cast<std::size_t>(shape_.n_heads));
   if (precise_ != nullptr) precise_->forget_stream(to);
+  if (signs_) signs_->copy_stream(from, to);
 }
 
 }  // namespace slipstream::turbo

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "device/codec/key_fit.h"
 #include "device/codec/rotation.h"
 #include "device/codec/tile.h"
+#include "device/kv_buffer/key_signs.h"
 
 namespace slipstream::turbo {
 
@@ -36,6 +38,8 @@ struct CacheShape {
   bool is_copy = false;
   // The classes of keys that are coded in the basis of their own head (key_fit.h).
   ChannelClasses fitted = {};
+  // The most tokens that a query reads; 0: all. Keys have signs if it is not 0.
+  std::int64_t attend = 0;
 
   [[nodiscard]] bool is_fitted() const { return fitted.n != 0; }
   [[nodiscard]] ChannelClasses classes() const {
@@ -72,7 +76,8 @@ struct PrecisePlace {
 // in most models the first token has a value of almost nothing and half of the attention, and a
 // centre would make that value large.
 //
-// Recent chunks are also kept in 8 bits (precise_chunks.h): write() writes both.
+// Recent chunks are also kept in 8 bits (precise_chunks.h), and keys may have their signs kept
+// beside them (key_signs.h): write() writes all.
 class CompressedCache {
  public:
   CompressedCache(CompressedCache&&) noexcept;
@@ -113,6 +118,9 @@ class CompressedCache {
   // The place of the chunk's 8-bit copy; null tiles: it has none.
   [[nodiscard]] PrecisePlace precise(std::int64_t stream, std::int64_t chunk) const;
 
+  // The signs of the keys; null: queries read all tokens.
+  [[nodiscard]] const KeySigns* signs() const { return signs_ ? &*signs_ : nullptr; }
+
   // Writes one vector of head_dim numbers, as the model sees it (not rotated).
   void write(std::int64_t row, std::int64_t head, std::span<const float> vector);
   // Writes one vector for each row.
@@ -152,7 +160,10 @@ class CompressedCache {
   void write_precise(std::int64_t row, std::int64_t head, std::span<const float> rotated);
   void fill_precise(std::int64_t stream, std::int64_t chunk);
   void copy_codes(std::int64_t row, std::int64_t head);
+  void restore_signs(std::int64_t row, std::int64_t head);
   void read_centred(std::int64_t row, std::int64_t head, std::span<float> vector) const;
+  void decode_row(std::int64_t row, std::int64_t head, std::span<float> vector) const;
+  void read_rotated(std::int64_t row, std::int64_t head, std::span<float> rotated) const;
   void read_around(std::span<const float> centre, std::int64_t row, std::int64_t head,
                    std::span<float> vector) const;
   [[nodiscard]] std::int64_t n_chunks() const { return shape_.n_chunks(); }
@@ -170,6 +181,7 @@ class CompressedCache {
   std::vector<float> centre_;  // n_heads x head_dim, not rotated
   bool is_centre_open_;
   std::unique_ptr<PreciseChunks> precise_;  // null: codes of 8 bits are precise enough
+  std::optional<KeySigns> signs_;
   // The first rows. They are kept until enough have been seen to fix the centre.
   std::vector<std::int64_t> early_row_idx_;
   std::vector<float> early_rows_;

@@ -30,6 +30,8 @@ class KvScheme {
   // The types of libllama's cache. With the plugin they are f16, the only type it compresses.
   [[nodiscard]] ggml_type key_type() const { return key_type_; }
   [[nodiscard]] ggml_type value_type() const { return value_type_; }
+  // The most tokens that a query reads; 0: it reads all.
+  [[nodiscard]] std::int64_t attend() const { return turbo_ ? turbo_->attend() : 0; }
   [[nodiscard]] turbo::Bits bits_of_layer(int layer) const {
     return turbo_ ? turbo_->bits_of_layer(layer) : turbo::Bits{};
   }

@@ -1,0 +1,267 @@
+#include "device/attention/chunk_choice.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "device/attention/amx.h"
+#include "device/attention/chunk_mask.h"
+#include "device/attention/kernel_choice.h"
+#include "device/attention/sign_kernels.h"
+#include "device/kv_buffer/kv_buffer.h"
+
+namespace slipstream::turbo {
+namespace {
+
+constexpr float kNothing = -std::numeric_limits<float>::infinity();
+// From this many queries on, expanding signs for AMX is faster than the vector kernel.
+constexpr std::size_t kQueriesForAmx = 8;
+
+// Consecutive queries that choose together.
+struct Chooser {
+  std::size_t first;
+  std::size_t end;
+  std::int64_t n_chunks;  // how many they may read
+  bool is_limited = false;
+};
+
+class Choice {
+ public:
+  Choice(const PieceContext& context, PieceQueries& queries);
+  void choose();
+
+ private:
+  [[nodiscard]] bool continues(std::size_t q) const;
+  [[nodiscard]] bool sees(std::size_t q, int chunk) const {
+    return queries_[q].visibility[chunk] != Visibility::kNone;
+  }
+  [[nodiscard]] bool any_sees(const Chooser& chooser, int chunk) const;
+  void find_choosers();
+  void prepare_queries();
+  void estimate();
+  void estimate_chunk(int idx, std::size_t first, std::size_t n);
+  void choose_for(const Chooser& chooser);
+  void keep_always(const Chooser& chooser);
+  void hide_others(const Chooser& chooser);
+
+  const PieceContext& context_;
+  PieceQueries& queries_;
+  PieceScratch& scratch_;
+  const CacheSide& keys_;
+  const KeySigns& signs_;
+  const QuantisedQueries& quantised_;
+  std::size_t digit_stride_;  // of queries; of two digits the higher one is read
+  bool with_amx_;
+  int n_chunks_;
+  std::vector<Chooser> choosers_;
+  std::vector<bool> is_limited_;  // by query
+  std::vector<float> scores_;     // by chunk
+  std::vector<bool> is_chosen_;   // by chunk
+  std::vector<int> others_;
+};
+
+Choice::Choice(const PieceContext& context, PieceQueries& queries)
+    : context_(context),
+      queries_(queries),
+      scratch_(context.scratch),
+      keys_(context.coded.keys),
+      signs_(*keys_.cache->signs()),
+      quantised_(keys_.fit() == nullptr ? scratch_.coded : scratch_.rotated),
+      digit_stride_(quantised_.digits.stride() * static_cast<std::size_t>(keys_.n_digits)),
+      // The tile registers are configured for the parts of a key (amx.h).
+      with_amx_(use_amx() && keys_.n_parts == 1),
+      n_chunks_(context.task.plan->work().mask_chunks().n_chunks()),
+      is_limited_(queries.size()) {}
+
+void Choice::choose() {
+  find_choosers();
+  if (std::ranges::none_of(choosers_, &Chooser::is_limited)) return;
+  prepare_queries();
+  estimate();
+  for (const Chooser& chooser : choosers_) {
+    if (chooser.is_limited) choose_for(chooser);
+  }
+}
+
+// Whether a query is of the same sequence as the one before it: it sees the other's token.
+bool Choice::continues(std::size_t q) const {
+  const Query& query = queries_[q];
+  const Query& before = queries_[q - 1];
+  if (query.row == before.row) return true;
+  const ggml_tensor* own_cells = context_.task.own_cells;
+  if (own_cells == nullptr || query.mask == nullptr) return false;
+  const std::int64_t n_rows = context_.task.op->src[0]->ne[1];
+  const std::int64_t row = index_at(own_cells, context_.piece.stream * n_rows + before.row);
+  return query.mask[row % keys_.tensor->n_cells()] != kHidden;
+}
+
+bool Choice::any_sees(const Chooser& chooser, int chunk) const {
+  for (std::size_t q = chooser.first; q < chooser.end; ++q) {
+    if (sees(q, chunk)) return true;
+  }
+  return false;
+}
+
+void Choice::find_choosers() {
+  for (std::size_t q = 0; q < queries_.size(); ++q) {
+    if (q == 0 || !continues(q)) choosers_.push_back({.first = q, .end = q, .n_chunks = 0});
+    choosers_.back().end = q + 1;
+  }
+  for (Chooser& chooser : choosers_) {
+    const bool is_prompt = queries_[chooser.first].row != queries_[chooser.end - 1].row;
+    chooser.n_chunks = keys_.cache->shape().attend * (is_prompt ? kPromptFactor : 1) / kChunkTokens;
+    std::int64_t n_visible = 0;
+    for (int chunk = 0; chunk < n_chunks_; ++chunk) n_visible += any_sees(chooser, chunk) ? 1 : 0;
+    chooser.is_limited = n_visible > chooser.n_chunks;
+    for (std::size_t q = chooser.first; q < chooser.end; ++q) is_limited_[q] = chooser.is_limited;
+  }
+}
+
+void Choice::prepare_queries() {
+  const AttentionParams params = params_of(context_.task.op);
+  const float scale = params.scale * (params.softcap != 0 ? params.softcap : 1);
+  const float digit = keys_.n_digits == 2 ? static_cast<float>(1 << kQueryDigitShift) : 1.0F;
+  scratch_.digit_sums.resize(queries_.size());
+  scratch_.gains.resize(queries_.size());
+  scratch_.estimates.resize(queries_.size(), static_cast<std::size_t>(n_chunks_));
+  scratch_.visibility.resize(queries_.size(), static_cast<std::size_t>(n_chunks_));
+  for (std::size_t q = 0; q < queries_.size(); ++q) {
+    const std::int8_t* digits = quantised_.digits.data() + q * digit_stride_;
+    *scratch_.digit_sums.row(q) = std::accumulate(digits, digits + keys_.head_dim, 0);
+    *scratch_.gains.row(q) = *quantised_.scales.row(q) * digit * scale;
+  }
+}
+
+void Choice::estimate() {
+  const auto reads = [&](std::size_t q, int chunk) { return is_limited_[q] && sees(q, chunk); };
+  for (int chunk = 0; chunk < n_chunks_; ++chunk) {
+    for (std::size_t first = 0; first < queries_.size(); ++first) {
+      if (!reads(first, chunk)) {
+        scratch_.estimates.row(first)[chunk] = kNothing;
+        continue;
+      }
+      std::size_t end = first + 1;
+      while (end < queries_.size() && reads(end, chunk)) ++end;
+      estimate_chunk(chunk, first, end - first);
+      first = end - 1;
+    }
+  }
+}
+
+void Choice::estimate_chunk(int idx, std::size_t first, std::size_t n) {
+  const Chunk chunk = context_.chunk(idx);
+  const bool on_amx = with_amx_ && n >= kQueriesForAmx;
+  const std::uint8_t* signs = signs_.signs(chunk.stream, chunk.head, idx);
+  DotRows work{.keys = signs,
+               .tile_bytes = plane_bytes(1, keys_.head_dim),
+               .n_tiles = chunk.n_tiles(),
+               .n_channels = keys_.head_dim,
+               .rows = quantised_.digits.data() + first * digit_stride_,
+               .row_stride = digit_stride_,
+               .n_rows = static_cast<int>(n),
+               .dots = scratch_.products.data()};
+  if (on_amx) {
+    expand_signs(keys_.head_dim, chunk.n_tiles(), signs, scratch_.key_bytes.data());
+    work.keys = scratch_.key_bytes.data();
+    work.tile_bytes = static_cast<std::size_t>(keys_.head_dim) * kTileTokens;
+    amx_dot_rows(work);
+  } else {
+    sign_dots(work);
+  }
+  const float* bias[kQueriesMax];
+  read_chunk_mask(queries_, chunk, first, n, scratch_, bias);
+  best_of_chunk({.dots = work.dots,
+                 .scales = signs_.scales(chunk.stream, chunk.head, idx),
+                 .n_tokens = chunk.n_tokens,
+                 .n_rows = work.n_rows,
+                 .digit_sums = scratch_.digit_sums.row(first),
+                 .gains = scratch_.gains.row(first),
+                 .bias = bias + first,
+                 .slopes = scratch_.slopes.row(first),
+                 .best = scratch_.estimates.row(first) + idx,
+                 .best_stride = scratch_.estimates.stride()});
+}
+
+void Choice::choose_for(const Chooser& chooser) {
+  scores_.assign(static_cast<std::size_t>(n_chunks_), kNothing);
+  for (std::size_t q = chooser.first; q < chooser.end; ++q) {
+    const std::span estimates(scratch_.estimates.row(q), scores_.size());
+    const float largest = std::ranges::max(estimates);
+    if (largest == kNothing) continue;
+    for (std::size_t chunk = 0; chunk < scores_.size(); ++chunk) {
+      scores_[chunk] = std::max(scores_[chunk], estimates[chunk] - largest);
+    }
+  }
+  is_chosen_.assign(scores_.size(), false);
+  keep_always(chooser);
+  others_.clear();
+  std::int64_t n_left = chooser.n_chunks;
+  for (int chunk = 0; chunk < n_chunks_; ++chunk) {
+    const auto i = static_cast<std::size_t>(chunk);
+    if (is_chosen_[i]) {
+      --n_left;
+    } else if (scores_[i] > kNothing) {
+      others_.push_back(chunk);
+    }
+  }
+  if (n_left > 0 && std::cmp_less(n_left, others_.size())) {
+    std::ranges::nth_element(others_, others_.begin() + n_left, [&](int a, int b) {
+      const float score_a = scores_[static_cast<std::size_t>(a)];
+      const float score_b = scores_[static_cast<std::size_t>(b)];
+      return score_a != score_b ? score_a > score_b : a < b;
+    });
+    others_.resize(static_cast<std::size_t>(n_left));
+  }
+  if (n_left > 0) {
+    for (const int chunk : others_) is_chosen_[static_cast<std::size_t>(chunk)] = true;
+  }
+  hide_others(chooser);
+}
+
+// The first chunk that a query sees, the last two, and those around its own token.
+void Choice::keep_always(const Chooser& chooser) {
+  const auto keep = [&](int chunk) {
+    if (chunk >= 0 && chunk < n_chunks_) is_chosen_[static_cast<std::size_t>(chunk)] = true;
+  };
+  for (std::size_t q = chooser.first; q < chooser.end; ++q) {
+    int first = 0;
+    while (first < n_chunks_ && !sees(q, first)) ++first;
+    if (first == n_chunks_) continue;
+    int last = n_chunks_ - 1;
+    while (!sees(q, last)) --last;
+    for (const int chunk : {first, last - 1, last}) keep(chunk);
+    if (const int own = queries_[q].own_chunk; own != Query::kUnknown) {
+      keep(own - 1);
+      keep(own);
+    }
+  }
+}
+
+void Choice::hide_others(const Chooser& chooser) {
+  const Visibility* before_last = nullptr;
+  for (std::size_t q = chooser.first; q < chooser.end; ++q) {
+    const Visibility* before = queries_[q].visibility;
+    if (before == before_last) {
+      queries_.see_only(q, queries_[q - 1].visibility);  // another head of the same row
+      continue;
+    }
+    before_last = before;
+    Visibility* after = scratch_.visibility.row(q);
+    for (std::size_t chunk = 0; chunk < is_chosen_.size(); ++chunk) {
+      after[chunk] = is_chosen_[chunk] ? before[chunk] : Visibility::kNone;
+    }
+    queries_.see_only(q, after);
+  }
+}
+
+}  // namespace
+
+void choose_chunks(const PieceContext& context, PieceQueries& queries) {
+  const CacheSide& keys = context.coded.keys;
+  if (keys.cache == nullptr || keys.cache->signs() == nullptr) return;
+  Choice(context, queries).choose();
+}
+
+}  // namespace slipstream::turbo
