@@ -25,6 +25,7 @@
 #include "cli/plugin_path.h"
 #include "cli/progress.h"
 #include "cli/run_facts.h"
+#include "cli/scheme_list.h"
 #include "engine/model/kv_scheme.h"
 #include "engine/model/model.h"
 
@@ -58,7 +59,7 @@ Result<Matrix> read_matrix(const Options& options) {
     if (!depth) return std::unexpected(depth.error());
     if (!std::ranges::contains(matrix.depths, *depth)) matrix.depths.push_back(*depth);
   }
-  for (const std::string& asked : options.kv) {
+  for (const std::string& asked : join_schemes(options.kv)) {
     const Result<std::string> kv =
         asked == "auto" ? resolve_auto(options, matrix) : Result<std::string>(asked);
     if (!kv) return std::unexpected(kv.error());

@@ -20,6 +20,7 @@
 #include "cli/kv_profile.h"
 #include "cli/plugin_path.h"
 #include "cli/progress.h"
+#include "cli/scheme_list.h"
 #include "cli/scratch_folder.h"
 #include "cli/version.h"
 #include "engine/forecast/gguf_model.h"
@@ -55,7 +56,7 @@ Result<quality::Surroundings> look_around(const std::string& model) {
 
 Result<quality::SuiteOptions> suite_options(const Options& options, const std::string& scratch) {
   quality::SuiteOptions suite{.arm = options.arm,
-                              .schemes = split_schemes(options.schemes),
+                              .schemes = join_schemes(options.schemes),
                               .arm_command = {"/proc/self/exe", "eval-arm"}};
   suite.arm.base_directory = scratch;
   if (suite.arm.tasks.empty())
@@ -114,7 +115,7 @@ Result<int> try_eval(Options options) {
   if (!suite) return std::unexpected(suite.error());
 
   Result<std::vector<quality::SchemeResult>> schemes = [&] {
-    Progress progress(format_text("measuring {}", options.schemes));
+    Progress progress(format_text("measuring {} schemes", suite->schemes.size()));
     return quality::run_suite(*suite, [&](double done) { progress.show(done); });
   }();
   if (!schemes) return std::unexpected(schemes.error());
@@ -129,23 +130,6 @@ Result<int> try_eval(Options options) {
 }
 
 }  // namespace
-
-std::vector<std::string> split_schemes(const std::string& list) {
-  std::vector<std::string> schemes;
-  std::size_t start = 0;
-  while (start <= list.size()) {
-    const std::size_t end = std::min(list.find(',', start), list.size());
-    const std::string part = list.substr(start, end - start);
-    // "0-1=turbo8" describes layers of the scheme before it.
-    if (part.contains('=') && !schemes.empty()) {
-      schemes.back() += "," + part;
-    } else if (!part.empty()) {
-      schemes.push_back(part);
-    }
-    start = end + 1;
-  }
-  return schemes;
-}
 
 int eval(const Options& options) {
   log::set_level(log::Level::kWarn);  // a person reads the output

@@ -19,7 +19,7 @@ namespace slipstream::eval {
 
 struct Options {
   quality::ArmOptions arm;
-  std::string schemes = "q8_0,q4_0,turbo8v4,turbo4,turbo3";
+  std::vector<std::string> schemes = {"q8_0", "q4_0", "turbo8v4", "turbo4", "turbo3"};
   std::string plugin;   // empty: beside this program
   std::string out;      // directory for the report; empty: none
   std::string fail_on;  // a verdict; empty: no verdict is a failure
@@ -36,9 +36,6 @@ class Command {
   CLI::App* eval_;
   CLI::App* arm_;
 };
-
-// Splits a list of schemes. A scheme may contain commas: "q4_0,turbo4,0-1=turbo8" has two.
-[[nodiscard]] std::vector<std::string> split_schemes(const std::string& list);
 
 // Returns 0 if done; 1 if a scheme failed, or has the verdict of --fail-on or a worse one.
 int eval(const Options& options);

@@ -62,6 +62,7 @@ Command::Command(CLI::App& app) {
                              "Measure what a compressed KV cache costs in quality, against f16");
   add_model_argument(*eval_, options_.arm.model)->required();
   eval_->add_option("--kv", options_.schemes, "The schemes to compare with f16")
+      ->delimiter(',')
       ->capture_default_str();
   eval_->add_option("--text", options_.arm.text, "A text for the model to read (default: built in)")
       ->check(CLI::ExistingFile)

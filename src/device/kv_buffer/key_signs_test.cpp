@@ -104,7 +104,8 @@ TEST_P(RestoredSigns, AreThoseThatWereWritten) {
       const std::vector<float> after = key_at(*restored.signs(), kHeadDim, 0, head, row);
       for (std::size_t c = 0; c < before.size(); ++c) {
         // Codes of 8 bits round the smallest numbers to 0.
-        if (bits != 8) ASSERT_EQ(before[c] > 0, after[c] > 0) << "row " << row << " channel " << c;
+        if (bits == 8) continue;
+        ASSERT_EQ(before[c] > 0, after[c] > 0) << "row " << row << " channel " << c;
       }
       EXPECT_NEAR(std::abs(after[0]), std::abs(before[0]), 0.15F * std::abs(before[0]));
     }
