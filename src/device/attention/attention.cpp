@@ -29,8 +29,7 @@ void run_piece(const AttentionTask& task, const Piece& piece) {
   const PieceContext context(task, piece, PieceScratch::of_thread());
   PieceQueries queries(context);
   choose_chunks(context, queries);
-  ChunkPass pass(context, queries);
-  for (int idx = piece.first_chunk; idx < piece.end_chunk; ++idx) pass.process_chunk(idx);
+  ChunkPass(context, queries).process();
   PieceResult(context, queries).finish();
 }
 

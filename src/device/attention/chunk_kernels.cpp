@@ -50,7 +50,7 @@ HWY_INLINE auto broadcast_quad(const void* four_bytes) {
 struct Expansion {
   std::size_t n_channels;
   const std::int8_t* levels;   // 16 of them; not used at 8 bits
-  std::size_t prefetch_bytes;  // distance to the same tile of the next chunk
+  std::size_t prefetch_bytes;  // distance to the same tile of the chunk that is read next
 };
 
 // Calls store(quad, bytes) for each group of four positions of a tile. The bytes are levels with
@@ -143,9 +143,11 @@ HWY_INLINE void expand_class(const Expansion& expansion, const std::uint8_t*& co
   bytes += expansion.n_channels * kSlots;
 }
 
-void ExpandKeys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes) {
-  Expansion expansion{
-      .n_channels = 0, .levels = nullptr, .prefetch_bytes = kChunkTiles * form.tile_bytes};
+void ExpandKeys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes,
+                std::size_t chunks_ahead) {
+  Expansion expansion{.n_channels = 0,
+                      .levels = nullptr,
+                      .prefetch_bytes = chunks_ahead * kChunkTiles * form.tile_bytes};
   for (const auto [bits, n_channels] : form.classes) {
     expansion.n_channels = static_cast<std::size_t>(n_channels);
     if (bits != 8)
@@ -159,10 +161,12 @@ void ExpandKeys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* b
   }
 }
 
-void ExpandValues(int bits, int head_dim, const std::uint8_t* codes, int tile, std::int8_t* bytes) {
-  const Expansion expansion{.n_channels = static_cast<std::size_t>(head_dim),
-                            .levels = bits == 8 ? nullptr : lookup_table(bits).data(),
-                            .prefetch_bytes = kChunkTiles * tile_code_bytes(bits, head_dim)};
+void ExpandValues(int bits, int head_dim, const std::uint8_t* codes, int tile, std::int8_t* bytes,
+                  std::size_t chunks_ahead) {
+  const Expansion expansion{
+      .n_channels = static_cast<std::size_t>(head_dim),
+      .levels = bits == 8 ? nullptr : lookup_table(bits).data(),
+      .prefetch_bytes = chunks_ahead * kChunkTiles * tile_code_bytes(bits, head_dim)};
   const auto t = static_cast<std::size_t>(tile);
   switch (bits) {
     case 2: expand_values_of<2>(expansion, codes, t, bytes); break;
@@ -237,7 +241,8 @@ void ScanChunkKernel(const ScanChunk& work) {
     if (work.key_codes != nullptr) {
       if (!is_expanded) {
         ExpandKeys(work.key_form, work.key_codes + tile * key_tile,
-                   work.key_bytes + tile * static_cast<std::size_t>(work.key_dim) * kSlots);
+                   work.key_bytes + tile * static_cast<std::size_t>(work.key_dim) * kSlots,
+                   work.chunks_ahead);
       }
       for (int part = 0; part < work.n_parts; ++part) {
         DotRows dots = work.parts[part];
@@ -245,7 +250,7 @@ void ScanChunkKernel(const ScanChunk& work) {
         if (is_expanded) {
           for (int line = 0; line < dots.n_channels / 4; ++line) {
             prefetch(dots.keys + static_cast<std::size_t>(line) * kGroupBytes +
-                     kChunkTiles * key_tile);
+                     work.chunks_ahead * kChunkTiles * key_tile);
           }
         }
         dots.dots += tile * kSlots;
@@ -255,7 +260,7 @@ void ScanChunkKernel(const ScanChunk& work) {
     }
     if (work.value_bits != 0) {
       ExpandValues(work.value_bits, work.value_dim, work.value_codes + tile * value_tile,
-                   static_cast<int>(tile), work.value_bytes);
+                   static_cast<int>(tile), work.value_bytes, work.chunks_ahead);
     }
   }
 }
@@ -563,11 +568,11 @@ HWY_EXPORT(ScorePlain);
 HWY_EXPORT(AccumulatePlain);
 
 void expand_keys(const KeyCodes& form, const std::uint8_t* codes, std::uint8_t* bytes) {
-  HWY_DYNAMIC_DISPATCH(ExpandKeys)(form, codes, bytes);
+  HWY_DYNAMIC_DISPATCH(ExpandKeys)(form, codes, bytes, 1);
 }
 void expand_values(int bits, int head_dim, const std::uint8_t* codes, int tile,
                    std::int8_t* bytes) {
-  HWY_DYNAMIC_DISPATCH(ExpandValues)(bits, head_dim, codes, tile, bytes);
+  HWY_DYNAMIC_DISPATCH(ExpandValues)(bits, head_dim, codes, tile, bytes, 1);
 }
 void dot_rows(const DotRows& work) { HWY_DYNAMIC_DISPATCH(DotRowsKernel)(work); }
 void scan_chunk(const ScanChunk& work) { HWY_DYNAMIC_DISPATCH(ScanChunkKernel)(work); }

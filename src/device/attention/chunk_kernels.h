@@ -87,6 +87,9 @@ struct ScanChunk {
   int value_dim;
   const std::uint8_t* value_codes;
   std::int8_t* value_bytes;
+  // How many chunks further the one lies that is read next: it is fetched while this one is
+  // processed.
+  std::size_t chunks_ahead;
 };
 void scan_chunk(const ScanChunk& work);
 

@@ -37,6 +37,26 @@ ChunkPass::ChunkPass(const PieceContext& context, const PieceQueries& queries)
   std::fill_n(scratch_.outputs.data(), n * scratch_.outputs.stride(), 0.0F);
 }
 
+void ChunkPass::process() {
+  int chunk = next_seen(context_.piece.first_chunk);
+  while (chunk < context_.piece.end_chunk) {
+    const int next = next_seen(chunk + 1);
+    chunks_ahead_ = static_cast<std::size_t>(next - chunk);
+    process_chunk(chunk);
+    chunk = next;
+  }
+}
+
+// The first chunk from this one on that some query sees, or the end of the piece.
+int ChunkPass::next_seen(int chunk) const {
+  for (; chunk < context_.piece.end_chunk; ++chunk) {
+    for (std::size_t q = 0; q < queries_.size(); ++q) {
+      if (queries_[q].visibility[chunk] != Visibility::kNone) return chunk;
+    }
+  }
+  return chunk;
+}
+
 void ChunkPass::process_chunk(int idx) {
   const Chunk chunk = context_.chunk(idx);
   const CacheSides& precise = context_.precise;
@@ -75,7 +95,7 @@ void ChunkPass::read_from(const CacheSides& sides) {
 }
 
 void ChunkPass::process_runs(const Chunk& chunk) {
-  if (n_runs_ == 0) return;  // a chunk that is visible to no query is not read
+  if (n_runs_ == 0) return;
   load(chunk);
   for (std::size_t i = 0; i < n_runs_; ++i) {
     read_chunk_mask(queries_, chunk, runs_[i].first, runs_[i].n, scratch_, bias_rows_);
@@ -90,6 +110,7 @@ void ChunkPass::load(const Chunk& chunk) {
   const auto& [keys, values] = *sides_;
   ScanChunk work{};
   work.n_tiles = chunk.n_tiles();
+  work.chunks_ahead = chunks_ahead_;
   DotRows parts[n_scales(Side::kKey, 8, kHeadDimMax)];
   if (keys.cache != nullptr) {
     work.key_form = keys.key_form;

@@ -19,8 +19,9 @@ class ChunkPass {
  public:
   ChunkPass(const PieceContext& context, const PieceQueries& queries);
 
+  // Processes all chunks of the piece that some query sees.
   // REQUIRES: if AMX is used, this thread has an AmxScope for the task's shape.
-  void process_chunk(int idx);
+  void process();
 
  private:
   // Consecutive queries to which at least a part of the chunk is visible.
@@ -29,6 +30,8 @@ class ChunkPass {
     std::size_t n;
   };
 
+  [[nodiscard]] int next_seen(int chunk) const;
+  void process_chunk(int idx);
   void find_runs(int chunk, bool has_copy, bool precisely);
   void read_from(const CacheSides& sides);
   void process_runs(const Chunk& chunk);
@@ -50,6 +53,7 @@ class ChunkPass {
   const QuantisedQueries* quantised_;
   const std::uint8_t* key_bytes_ = nullptr;  // expanded keys, or 8-bit codes in the cache itself
 
+  std::size_t chunks_ahead_ = 1;  // to the chunk that is read next
   std::size_t n_runs_ = 0;
   Run runs_[kQueriesMax / 2 + 1];
   const float* bias_rows_[kQueriesMax];  // null: all of the chunk is visible
