@@ -189,6 +189,21 @@ void Quantise(int bits, const float* HWY_RESTRICT x, std::size_t n, float gain,
   }
 }
 
+// The nearest level is within the tolerance if any level is.
+bool AreLevels(int bits, const float* HWY_RESTRICT x, std::size_t n, float gain, float tolerance) {
+  const Floats df;
+  const std::span<const float> levels = centroids(bits);
+  for (std::size_t i = 0; i < n; i += hn::Lanes(df)) {
+    const auto y = hn::Mul(finite_or_zero(hn::LoadU(df, x + i)), hn::Set(df, gain));
+    auto nearest = hn::Abs(hn::Sub(y, hn::Set(df, levels[0])));
+    for (const float level : levels.subspan(1)) {
+      nearest = hn::Min(nearest, hn::Abs(hn::Sub(y, hn::Set(df, level))));
+    }
+    if (!hn::AllTrue(df, hn::Le(nearest, hn::Set(df, tolerance)))) return false;
+  }
+  return true;
+}
+
 int SumOfSquares(int bits, const std::uint8_t* HWY_RESTRICT codes, std::size_t n) {
   const hn::CappedTag<std::uint8_t, 16> db;
   const hn::RebindToSigned<decltype(db)> di;
@@ -495,6 +510,7 @@ HWY_EXPORT(Rotate);
 HWY_EXPORT(RotateBack);
 HWY_EXPORT(Measure);
 HWY_EXPORT(Quantise);
+HWY_EXPORT(AreLevels);
 HWY_EXPORT(SumOfSquares);
 HWY_EXPORT(QuantiseLinear);
 HWY_EXPORT(FittedError);
@@ -529,6 +545,10 @@ constexpr EncodeSteps kFastSteps{
     .quantise =
         [](int n_bits, std::span<const float> x, float gain, std::span<std::uint8_t> out) {
           HWY_DYNAMIC_DISPATCH(Quantise)(n_bits, x.data(), x.size(), gain, out.data());
+        },
+    .are_levels =
+        [](int n_bits, std::span<const float> x, float gain, float tolerance) {
+          return HWY_DYNAMIC_DISPATCH(AreLevels)(n_bits, x.data(), x.size(), gain, tolerance);
         },
     .sum_of_squares =
         [](int n_bits, std::span<const std::uint8_t> in) {

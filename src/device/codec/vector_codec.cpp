@@ -67,33 +67,26 @@ std::size_t nearest_level(std::span<const float> borders, float y) {
   return static_cast<std::size_t>(std::ranges::upper_bound(borders, y) - borders.begin());
 }
 
-// component(i) gives component i. It may read codes[i], which is written afterwards.
-void quantise(int bits, auto component, float gain, std::span<std::uint8_t> codes) {
+bool are_levels(int bits, std::span<const float> x, float gain, float tolerance) {
+  const std::span<const float> levels = centroids(bits);
   const std::span<const float> borders = thresholds(bits);
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    codes[i] = static_cast<std::uint8_t>(nearest_level(borders, component(i) * gain));
-  }
+  return std::ranges::all_of(x, [&](float value) {
+    const float y = finite_or_zero(value) * gain;
+    return std::abs(y - levels[nearest_level(borders, y)]) <= tolerance;
+  });
 }
 
 // If the components are levels times a factor, within the tolerance, writes the codes of those
 // levels and returns true. The peak may be any level from `lowest` on; the largest that fits is
 // taken. Ordinary vectors are rejected after a few components.
-bool recognise(int bits, auto component, float component_peak, std::size_t lowest, float tolerance,
-               std::span<std::uint8_t> codes) {
+bool recognise(const EncodeSteps& steps, int bits, std::span<const float> x, float peak,
+               std::size_t lowest, float tolerance, std::span<std::uint8_t> codes) {
   const std::span<const float> levels = centroids(bits);
-  const std::span<const float> borders = thresholds(bits);
   for (std::size_t k = levels.size() - 1; k >= lowest; --k) {
-    const float gain = levels[k] / component_peak;
-    const auto is_level = [&](std::size_t i) {
-      const float y = component(i) * gain;
-      return std::abs(y - levels[nearest_level(borders, y)]) <= tolerance;
-    };
-    std::size_t i = 0;
-    while (i < codes.size() && is_level(i)) ++i;
-    if (i == codes.size()) {
-      quantise(bits, component, gain, codes);
-      return true;
-    }
+    const float gain = levels[k] / peak;
+    if (!steps.are_levels(bits, x, gain, tolerance)) continue;
+    steps.quantise(bits, x, gain, codes);
+    return true;
   }
   return false;
 }
@@ -112,20 +105,27 @@ std::size_t largest_code(int bits, std::span<const std::uint8_t> codes) {
 
 // Replaces codes that would be recognised as levels with a larger peak by the codes of those
 // levels. Each round raises the largest level.
-void settle(int bits, std::span<std::uint8_t> codes) {
+void settle(const EncodeSteps& steps, int bits, std::span<std::uint8_t> codes) {
   const std::span<const std::int8_t> levels = centroids_i8(bits);
-  const auto level = [=](std::size_t i) { return static_cast<float>(levels[codes[i]]); };
+  std::array<float, kHeadDimMax> memory;
+  const std::span x(memory.data(), codes.size());
   bool changed = true;
   while (changed) {
     const std::size_t largest = largest_code(bits, codes);
-    changed = recognise(bits, level, static_cast<float>(levels[largest]), largest + 1,
+    if (largest + 1 == levels.size()) return;
+    std::ranges::transform(codes, x.begin(),
+                           [&](std::uint8_t code) { return static_cast<float>(levels[code]); });
+    changed = recognise(steps, bits, x, static_cast<float>(levels[largest]), largest + 1,
                         kToleranceOfCodes, codes);
   }
 }
 
 void quantise_vector(int bits, std::span<const float> x, float gain,
                      std::span<std::uint8_t> codes) {
-  quantise(bits, [x](std::size_t i) { return finite_or_zero(x[i]); }, gain, codes);
+  const std::span<const float> borders = thresholds(bits);
+  std::ranges::transform(x, codes.begin(), [&](float value) {
+    return static_cast<std::uint8_t>(nearest_level(borders, finite_or_zero(value) * gain));
+  });
 }
 
 int sum_of_squares(int bits, std::span<const std::uint8_t> codes) {
@@ -149,14 +149,13 @@ std::uint16_t encode_levels(const EncodeSteps& steps, int bits, std::span<const 
   // This limit is far below any vector with a scale above 0, and far above lengths at which the
   // gain would overflow.
   if (found.length < 1e-9) return encode_zero(bits, codes);
-  const auto component = [x](std::size_t i) { return finite_or_zero(x[i]); };
   const std::size_t smallest_positive = centroids(bits).size() / 2;
-  if (!recognise(bits, component, found.peak, smallest_positive, kToleranceOfData, codes)) {
+  if (!recognise(steps, bits, x, found.peak, smallest_positive, kToleranceOfData, codes)) {
     const double to_variance_1 = std::sqrt(static_cast<double>(x.size())) / found.length;
     const float to_peak = peak_cut_max(bits) * centroids(bits).back() / found.peak;
     steps.quantise(bits, x, std::min(static_cast<float>(to_variance_1), to_peak), codes);
   }
-  settle(bits, codes);
+  settle(steps, bits, codes);
   const float scale = scale_nearest(found.length / std::sqrt(steps.sum_of_squares(bits, codes)));
   if (scale == 0) return encode_zero(bits, codes);
   return float_to_f16(scale);
@@ -196,6 +195,7 @@ double fitted_error(const ChannelClasses& classes, std::span<const float> weight
 
 constexpr EncodeSteps kReferenceSteps{.measure = measure,
                                       .quantise = quantise_vector,
+                                      .are_levels = are_levels,
                                       .sum_of_squares = sum_of_squares,
                                       .quantise_linear = quantise_linear,
                                       .fitted_error = fitted_error};

@@ -58,6 +58,8 @@ struct EncodeSteps {
   VectorStatistics (*measure)(std::span<const float> x);
   // The codes of the levels nearest to x * gain.
   void (*quantise)(int bits, std::span<const float> x, float gain, std::span<std::uint8_t> codes);
+  // Whether each component of x * gain is within the tolerance of some level.
+  bool (*are_levels)(int bits, std::span<const float> x, float gain, float tolerance);
   // The sum of squares of the levels of codes.
   int (*sum_of_squares)(int bits, std::span<const std::uint8_t> codes);
   // The codes x / scale + 128, rounded to nearest, ties to even.
