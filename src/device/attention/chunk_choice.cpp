@@ -40,6 +40,7 @@ class Choice {
   [[nodiscard]] bool any_sees(const Chooser& chooser, int chunk) const;
   void find_choosers();
   void prepare_queries();
+  void combine_visibility();
   void estimate();
   void estimate_chunk(int idx, std::size_t first, std::size_t n);
   void choose_for(const Chooser& chooser);
@@ -56,9 +57,10 @@ class Choice {
   bool with_amx_;
   int n_chunks_;
   std::vector<Chooser> choosers_;
-  std::vector<bool> is_limited_;  // by query
-  std::vector<float> scores_;     // by chunk
-  std::vector<bool> is_chosen_;   // by chunk
+  std::vector<bool> is_limited_;      // by query
+  std::vector<Visibility> combined_;  // by chunk
+  std::vector<float> scores_;         // by chunk
+  std::vector<bool> is_chosen_;       // by chunk
   std::vector<int> others_;
 };
 
@@ -134,9 +136,29 @@ void Choice::prepare_queries() {
   }
 }
 
+// What all queries together see of each chunk: kAll if all of them see all of it.
+void Choice::combine_visibility() {
+  const bool all_limited = std::ranges::all_of(choosers_, &Chooser::is_limited);
+  const std::span first(queries_[0].visibility, static_cast<std::size_t>(n_chunks_));
+  combined_.assign(first.begin(), first.end());
+  for (std::size_t q = 0; q < queries_.size(); ++q) {
+    const Visibility* one = queries_[q].visibility;
+    if (q > 0 && one == queries_[q - 1].visibility) continue;  // another head of the same row
+    for (std::size_t chunk = 0; chunk < combined_.size(); ++chunk) {
+      const bool is_same = all_limited && one[chunk] == combined_[chunk];
+      combined_[chunk] = is_same ? combined_[chunk] : Visibility::kPartial;
+    }
+  }
+}
+
 void Choice::estimate() {
   const auto reads = [&](std::size_t q, int chunk) { return is_limited_[q] && sees(q, chunk); };
+  combine_visibility();
   for (int chunk = 0; chunk < n_chunks_; ++chunk) {
+    if (combined_[static_cast<std::size_t>(chunk)] == Visibility::kAll) {
+      estimate_chunk(chunk, 0, queries_.size());
+      continue;
+    }
     for (std::size_t first = 0; first < queries_.size(); ++first) {
       if (!reads(first, chunk)) {
         scratch_.estimates.row(first)[chunk] = kNothing;
@@ -170,8 +192,10 @@ void Choice::estimate_chunk(int idx, std::size_t first, std::size_t n) {
   } else {
     sign_dots(work);
   }
-  const float* bias[kQueriesMax];
-  read_chunk_mask(queries_, chunk, first, n, scratch_, bias);
+  const float* bias[kQueriesMax] = {};
+  if (combined_[static_cast<std::size_t>(idx)] != Visibility::kAll) {
+    read_chunk_mask(queries_, chunk, first, n, scratch_, bias);
+  }
   best_of_chunk({.dots = work.dots,
                  .scales = signs_.scales(chunk.stream, chunk.head, idx),
                  .n_tokens = chunk.n_tokens,

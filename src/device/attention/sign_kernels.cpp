@@ -133,16 +133,24 @@ void BestOfChunkKernel(const BestOfChunk& work) {
     const auto* from = reinterpret_cast<const hwy::float16_t*>(work.scales + v * kLanes);
     scales[v] = is_there ? hn::PromoteTo(df, hn::LoadU(dh, from)) : hn::Zero(df);
   }
+  const auto two = hn::Set(df, 2.0F);
   for (std::size_t r = 0; r < static_cast<std::size_t>(work.n_rows); ++r) {
     const std::int32_t* HWY_RESTRICT dots = work.dots + r * kChunkTokens;
-    const auto digit_sum = hn::Set(dw, work.digit_sums[r]);
+    const auto digit_sum = hn::Set(df, static_cast<float>(work.digit_sums[r]));
     const auto gain = hn::Set(df, work.gains[r]);
     const float* HWY_RESTRICT bias = work.bias[r];
     auto largest = hidden;
+    if (bias == nullptr && n_tokens == kChunkTokens) {  // as nearly all chunks are
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        const auto dot = hn::ConvertTo(df, hn::LoadU(dw, dots + v * kLanes));
+        largest = hn::Max(largest, hn::Mul(hn::MulSub(dot, two, digit_sum), scales[v]));
+      }
+      work.best[r * work.best_stride] = hn::ReduceMax(df, largest) * work.gains[r];
+      continue;
+    }
     for (std::size_t v = 0; v < kVectors && v * kLanes < n_tokens; ++v) {
-      const auto dot = hn::LoadU(dw, dots + v * kLanes);
-      const auto twice = hn::ConvertTo(df, hn::Sub(hn::Add(dot, dot), digit_sum));
-      auto score = hn::Mul(hn::Mul(twice, scales[v]), gain);
+      const auto dot = hn::ConvertTo(df, hn::LoadU(dw, dots + v * kLanes));
+      auto score = hn::Mul(hn::Mul(hn::MulSub(dot, two, digit_sum), scales[v]), gain);
       if (bias != nullptr) {
         score = hn::MulAdd(hn::Set(df, work.slopes[r]), hn::LoadU(df, bias + v * kLanes), score);
       }

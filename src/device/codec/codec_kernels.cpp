@@ -297,6 +297,39 @@ double FittedError(const ChannelClasses& classes, const float* weights, const fl
   return sum;
 }
 
+// --- signs
+
+// Moves bit 4k + j to byte j, bit k.
+HWY_INLINE std::uint32_t spread_quads(std::uint32_t bits) {
+  std::uint32_t word = 0;
+  for (unsigned k = 0; k < 8; ++k) {
+    const std::uint32_t quad = (bits >> (4 * k)) & 15U;
+    word |= ((quad * 0x00204081U) & 0x01010101U) << k;  // four bits, one in each byte
+  }
+  return word;
+}
+
+float PutSigns(const float* HWY_RESTRICT x, std::size_t n, std::uint8_t* HWY_RESTRICT words) {
+  const Floats df;
+  constexpr std::size_t kWordChannels = 32;
+  auto squares = hn::Zero(df);
+  auto magnitudes = hn::Zero(df);
+  for (std::size_t start = 0; start < n; start += kWordChannels) {
+    std::uint32_t bits = 0;
+    for (std::size_t i = start; i < std::min(n, start + kWordChannels); i += hn::Lanes(df)) {
+      const auto value = finite_or_zero(hn::LoadU(df, x + i));
+      squares = hn::MulAdd(value, value, squares);
+      magnitudes = hn::Add(magnitudes, hn::Abs(value));
+      const auto is_positive = hn::Ge(value, hn::Zero(df));
+      bits |= static_cast<std::uint32_t>(hn::BitsFromMask(df, is_positive)) << (i - start);
+    }
+    const std::uint32_t word = spread_quads(bits);
+    std::memcpy(words + start / kWordChannels * 64, &word, sizeof(word));
+  }
+  const float magnitude = hn::ReduceSum(df, magnitudes);
+  return magnitude == 0 ? 0 : hn::ReduceSum(df, squares) / magnitude;
+}
+
 // --- into the tile and out of it
 
 // The distance of a key's words: in a tile they are a group of 64 bytes apart, packed 4 bytes.
@@ -515,6 +548,7 @@ HWY_EXPORT(SumOfSquares);
 HWY_EXPORT(QuantiseLinear);
 HWY_EXPORT(FittedError);
 HWY_EXPORT(Multiply);
+HWY_EXPORT(PutSigns);
 HWY_EXPORT(PutKey);
 HWY_EXPORT(GetKey);
 HWY_EXPORT(TakeKey);
@@ -575,6 +609,10 @@ std::uint16_t encode_fast(int bits, std::span<const float> rotated, std::span<st
 std::uint16_t encode_fitted_fast(const ChannelClasses& classes, std::span<const float> weights,
                                  std::span<const float> z, std::span<std::uint8_t> codes) {
   return encode_fitted_with(kFastSteps, classes, weights, z, codes);
+}
+
+float put_signs_fast(std::span<const float> x, std::uint8_t* words) {
+  return HWY_DYNAMIC_DISPATCH(PutSigns)(x.data(), x.size(), words);
 }
 
 void put_fast(const TileLayout& layout, std::span<std::uint8_t> tile, int token,

@@ -1,40 +1,16 @@
 #include "device/kv_buffer/key_signs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
+#include "device/codec/codec_kernels.h"
 #include "device/codec/f16.h"
 
 namespace slipstream::turbo {
 namespace {
 
-constexpr std::size_t kGroupBytes = 64;    // 16 slots of one word
-constexpr std::size_t kWordChannels = 32;  // of a plane of 1 bit
 constexpr float kF16Max = 65504;
-
-// The word of up to 32 channels: channel 4k + j in byte j, bit k.
-std::uint32_t sign_word(std::span<const float> x) {
-  std::uint32_t word = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const std::uint32_t bit = x[i] >= 0 ? 1 : 0;  // NaN counts as negative
-    word |= bit << (i % 4 * 8 + i / 4);
-  }
-  return word;
-}
-
-std::uint16_t sign_scale(std::span<const float> x) {
-  float squares = 0;
-  float magnitudes = 0;
-  for (const float value : x) {
-    const float finite = std::isfinite(value) ? value : 0.0F;
-    squares += finite * finite;
-    magnitudes += std::abs(finite);
-  }
-  if (magnitudes == 0) return 0;
-  return float_to_f16(std::min(squares / magnitudes, kF16Max));
-}
 
 }  // namespace
 
@@ -80,12 +56,7 @@ void KeySigns::write(std::int64_t row, std::int64_t head, std::span<const float>
   const auto token = static_cast<std::size_t>(cell % kTileTokens);
   std::uint8_t* word = head_start(stream, head) + tile * plane_bytes(1, shape_.head_dim) +
                        token * sizeof(std::uint32_t);
-  for (std::size_t i = 0; i < rotated.size(); i += kWordChannels, word += kGroupBytes) {
-    const std::uint32_t bits =
-        sign_word(rotated.subspan(i, std::min(kWordChannels, rotated.size() - i)));
-    std::memcpy(word, &bits, sizeof(bits));
-  }
-  const std::uint16_t scale = sign_scale(rotated);
+  const std::uint16_t scale = float_to_f16(std::min(put_signs_fast(rotated, word), kF16Max));
   std::memcpy(head_scales(stream, head) + static_cast<std::size_t>(cell) * sizeof(scale), &scale,
               sizeof(scale));
 }
