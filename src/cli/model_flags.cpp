@@ -14,7 +14,8 @@ void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_thr
   command
       .add_option("--kv", kv.scheme,
                   "How the KV cache is stored: turbo8v4, turbo8, turbo4, turbo3, f16, q8_0, q4_0, "
-                  "or auto, which takes what calibrate chose, or else what fits in memory")
+                  "or auto, which takes what calibrate chose, or else what fits in memory; "
+                  "turbo4,attend=4096 reads the 4,096 tokens that matter most for each new one")
       ->capture_default_str();
   command
       .add_option("--kv-profile", kv.profile,

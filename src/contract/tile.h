@@ -76,17 +76,25 @@ constexpr std::int64_t precise_slots(std::int64_t n_cells) {
   return std::min(n_chunks(n_cells), std::max<std::int64_t>(n_chunks(n_cells) / 64, 4));
 }
 
-// The signs of one head's keys, one bit for each channel, and one f16 scale for each token.
+// The signs of a chunk of one head's keys: a byte for eight channels of a token.
+constexpr std::size_t chunk_sign_bytes(int head_dim) {
+  return static_cast<std::size_t>(head_dim / 8 * kChunkTokens);
+}
+// The signs of one head's keys, and one f16 scale for each token.
 constexpr std::size_t sign_bytes(int head_dim, std::int64_t n_cells) {
-  return tiles_bytes(plane_bytes(1, head_dim), 1, n_cells);
+  return static_cast<std::size_t>(n_chunks(n_cells)) *
+         (chunk_sign_bytes(head_dim) + kChunkTokens * sizeof(std::uint16_t));
 }
 
-// All that one head takes, with the chunks in 8 bits, which have one scale for a vector.
-constexpr std::size_t head_bytes(Side side, int bits, int head_dim, std::int64_t n_cells) {
+// All that one head takes, with the chunks in 8 bits, which have one scale for a vector, and with
+// signs, which keys have if the scheme limits what a query reads.
+constexpr std::size_t head_bytes(Side side, int bits, int head_dim, std::int64_t n_cells,
+                                 bool is_limited) {
   const std::size_t codes =
       tiles_bytes(tile_code_bytes(bits, head_dim), n_scales(side, bits, head_dim), n_cells);
-  if (bits == 8) return codes;
-  return codes +
+  const std::size_t signs = is_limited && side == Side::kKey ? sign_bytes(head_dim, n_cells) : 0;
+  if (bits == 8) return codes + signs;
+  return codes + signs +
          tiles_bytes(tile_code_bytes(8, head_dim), 1, precise_slots(n_cells) * kChunkTokens);
 }
 

@@ -1,4 +1,5 @@
-"""Names far back in a text, asked of a model that remembers them: turbo4 against f16.
+"""Names far back in a text, asked of a model that remembers them: turbo4 against f16, reading all
+tokens and a quarter of them.
 
 far_needles_test.py near: one text of 4K tokens, seconds. far_needles_test.py far: 60 questions at each
 of 4K to 32K tokens; f16 takes long for it. The model is needle-long.gguf of $SLIPSTREAM_TEST_DATA
@@ -20,11 +21,12 @@ SKIPPED = 77
 SHARED_KINDS = ("several", "paraphrased", "alike")
 N_QUESTIONS_OF_A_TEXT = 20
 TOKENS_OF_A_QUESTION_MAX = 64
+PART = "turbo4,attend=1024"  # a prompt reads twice as many
 
 
-def ask(depths, n_texts, timeout_s):
+def ask(depths, n_texts, timeout_s, schemes="turbo4"):
     status, report, _, stderr = eval_run.run(
-        "--kv", "turbo4", "--tasks", "needles", "--needle-kinds", ",".join(SHARED_KINDS),
+        "--kv", schemes, "--tasks", "needles", "--needle-kinds", ",".join(SHARED_KINDS),
         "--depth", ",".join(depths), "--needle-texts", n_texts, "--text", TEXT, model=MODEL,
         timeout_s=timeout_s)
     assert status == 0 and report is not None, stderr
@@ -45,7 +47,7 @@ class Near(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.report = ask([cls.DEPTH_TEXT], 1, 1100)
+        cls.report = ask([cls.DEPTH_TEXT], 1, 1100, f"turbo4,{PART}")
 
     def test_every_kind_is_asked(self):
         self.assertEqual(self.report["options"]["depths"], [self.DEPTH])
@@ -53,7 +55,7 @@ class Near(unittest.TestCase):
         self.assertEqual([kinds.count(kind) for kind in SHARED_KINDS], [5, 5, 10])
 
     def test_the_text_is_read_once(self):
-        for kv in ("f16", "turbo4"):
+        for kv in ("f16", "turbo4", PART):
             first, *others = answers(self.report, kv, self.DEPTH)
             self.assertGreater(first["n_prompt"], 0.9 * self.DEPTH)
             self.assertLessEqual(first["n_prompt"], self.DEPTH)
@@ -65,6 +67,11 @@ class Near(unittest.TestCase):
         self.assertGreaterEqual(right, 15, answers(self.report, "f16", self.DEPTH))
         self.assertGreaterEqual(n_right(self.report, "turbo4", self.DEPTH), right - 1,
                                 answers(self.report, "turbo4", self.DEPTH))
+
+    def test_a_quarter_of_the_tokens_finds_what_all_find(self):
+        self.assertGreaterEqual(n_right(self.report, PART, self.DEPTH),
+                                n_right(self.report, "turbo4", self.DEPTH) - 1,
+                                answers(self.report, PART, self.DEPTH))
 
 
 class Far(unittest.TestCase):

@@ -91,10 +91,10 @@ TEST(AttentionChoice, ALimitThatCoversTheContextChangesNothing) {
                     .n_queries = 37,
                     .n_streams = 2,
                     .n_threads = 2,
-                    .n_cells = 1100,
+                    .n_cells = 2000,
                     .own_cells = true};
   AttentionCase limited = all;
-  limited.scheme = "turbo4,attend=1152";
+  limited.scheme = "turbo4,attend=2048";
   EXPECT_EQ(OneAttention(limited).result(), OneAttention(all).result());
   limited.scheme = "turbo4,attend=512";
   EXPECT_NE(OneAttention(limited).result(), OneAttention(all).result());

@@ -9,6 +9,7 @@
 #include "device/attention/amx.h"
 #include "device/attention/chunk_mask.h"
 #include "device/attention/kernel_choice.h"
+#include "device/attention/query_kernels.h"
 #include "device/attention/sign_kernels.h"
 #include "device/kv_buffer/kv_buffer.h"
 
@@ -16,8 +17,8 @@ namespace slipstream::turbo {
 namespace {
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
-// From this many queries on, expanding signs for AMX is faster than the vector kernel.
-constexpr std::size_t kQueriesForAmx = 8;
+// From this many queries on, expanding signs for AMX is faster than looking up sums.
+constexpr std::size_t kQueriesForAmx = 16;
 
 // Consecutive queries that choose together.
 struct Chooser {
@@ -43,6 +44,7 @@ class Choice {
   void combine_visibility();
   void estimate();
   void estimate_chunk(int idx, std::size_t first, std::size_t n);
+  void multiply_on_amx(const std::uint8_t* signs, std::size_t first, std::size_t n);
   void choose_for(const Chooser& chooser);
   void keep_always(const Chooser& chooser);
   void hide_others(const Chooser& chooser);
@@ -53,7 +55,6 @@ class Choice {
   const CacheSide& keys_;
   const KeySigns& signs_;
   const QuantisedQueries& quantised_;
-  std::size_t digit_stride_;  // of queries; of two digits the higher one is read
   bool with_amx_;
   int n_chunks_;
   std::vector<Chooser> choosers_;
@@ -71,7 +72,6 @@ Choice::Choice(const PieceContext& context, PieceQueries& queries)
       keys_(context.coded.keys),
       signs_(*keys_.cache->signs()),
       quantised_(keys_.fit() == nullptr ? scratch_.coded : scratch_.rotated),
-      digit_stride_(quantised_.digits.stride() * static_cast<std::size_t>(keys_.n_digits)),
       // The tile registers are configured for the parts of a key (amx.h).
       with_amx_(use_amx() && keys_.n_parts == 1),
       n_chunks_(context.task.plan->work().mask_chunks().n_chunks()),
@@ -116,7 +116,8 @@ void Choice::find_choosers() {
     chooser.n_chunks = keys_.cache->shape().attend * (is_prompt ? kPromptFactor : 1) / kChunkTokens;
     std::int64_t n_visible = 0;
     for (int chunk = 0; chunk < n_chunks_; ++chunk) n_visible += any_sees(chooser, chunk) ? 1 : 0;
-    chooser.is_limited = n_visible > chooser.n_chunks;
+    chooser.is_limited =
+        static_cast<double>(n_visible) > kReadsAllUpTo * static_cast<double>(chooser.n_chunks);
     for (std::size_t q = chooser.first; q < chooser.end; ++q) is_limited_[q] = chooser.is_limited;
   }
 }
@@ -124,15 +125,22 @@ void Choice::find_choosers() {
 void Choice::prepare_queries() {
   const AttentionParams params = params_of(context_.task.op);
   const float scale = params.scale * (params.softcap != 0 ? params.softcap : 1);
-  const float digit = keys_.n_digits == 2 ? static_cast<float>(1 << kQueryDigitShift) : 1.0F;
-  scratch_.digit_sums.resize(queries_.size());
-  scratch_.gains.resize(queries_.size());
-  scratch_.estimates.resize(queries_.size(), static_cast<std::size_t>(n_chunks_));
-  scratch_.visibility.resize(queries_.size(), static_cast<std::size_t>(n_chunks_));
-  for (std::size_t q = 0; q < queries_.size(); ++q) {
-    const std::int8_t* digits = quantised_.digits.data() + q * digit_stride_;
+  const std::size_t n = queries_.size();
+  scratch_.sign_tables.resize(n, sign_table_bytes(keys_.head_dim));
+  scratch_.table_gains.resize(n);
+  scratch_.digit_sums.resize(n);
+  scratch_.digit_gains.resize(n);
+  scratch_.estimates.resize(n, static_cast<std::size_t>(n_chunks_));
+  scratch_.visibility.resize(n, static_cast<std::size_t>(n_chunks_));
+  for (std::size_t q = 0; q < n; ++q) {
+    const std::span vector(scratch_.vectors.row(q), static_cast<std::size_t>(keys_.head_dim));
+    const float peak = queries_[q].is_finite ? peak_of(vector) : 0;
+    *scratch_.table_gains.row(q) =
+        scale * make_sign_tables(vector, peak, scratch_.sign_tables.row(q));
+    if (!with_amx_) continue;
+    const std::int8_t* digits = quantised_.digits.row(q);
     *scratch_.digit_sums.row(q) = std::accumulate(digits, digits + keys_.head_dim, 0);
-    *scratch_.gains.row(q) = *quantised_.scales.row(q) * digit * scale;
+    *scratch_.digit_gains.row(q) = scale * *quantised_.scales.row(q);
   }
 }
 
@@ -174,38 +182,47 @@ void Choice::estimate() {
 
 void Choice::estimate_chunk(int idx, std::size_t first, std::size_t n) {
   const Chunk chunk = context_.chunk(idx);
-  const bool on_amx = with_amx_ && n >= kQueriesForAmx;
   const std::uint8_t* signs = signs_.signs(chunk.stream, chunk.head, idx);
-  DotRows work{.keys = signs,
-               .tile_bytes = plane_bytes(1, keys_.head_dim),
-               .n_tiles = chunk.n_tiles(),
-               .n_channels = keys_.head_dim,
-               .rows = quantised_.digits.data() + first * digit_stride_,
-               .row_stride = digit_stride_,
-               .n_rows = static_cast<int>(n),
-               .dots = scratch_.products.data()};
-  if (on_amx) {
-    expand_signs(keys_.head_dim, chunk.n_tiles(), signs, scratch_.key_bytes.data());
-    work.keys = scratch_.key_bytes.data();
-    work.tile_bytes = static_cast<std::size_t>(keys_.head_dim) * kTileTokens;
-    amx_dot_rows(work);
-  } else {
-    sign_dots(work);
-  }
   const float* bias[kQueriesMax] = {};
   if (combined_[static_cast<std::size_t>(idx)] != Visibility::kAll) {
     read_chunk_mask(queries_, chunk, first, n, scratch_, bias);
   }
-  best_of_chunk({.dots = work.dots,
-                 .scales = signs_.scales(chunk.stream, chunk.head, idx),
-                 .n_tokens = chunk.n_tokens,
-                 .n_rows = work.n_rows,
-                 .digit_sums = scratch_.digit_sums.row(first),
-                 .gains = scratch_.gains.row(first),
-                 .bias = bias + first,
-                 .slopes = scratch_.slopes.row(first),
-                 .best = scratch_.estimates.row(first) + idx,
-                 .best_stride = scratch_.estimates.stride()});
+  BestOfChunk best{.dots = scratch_.products.data(),
+                   .dot_factor = 1,
+                   .digit_sums = nullptr,
+                   .scales = signs_.scales(chunk.stream, chunk.head, idx),
+                   .n_tokens = chunk.n_tokens,
+                   .n_rows = static_cast<int>(n),
+                   .gains = scratch_.table_gains.row(first),
+                   .bias = bias + first,
+                   .slopes = scratch_.slopes.row(first),
+                   .best = scratch_.estimates.row(first) + idx,
+                   .best_stride = scratch_.estimates.stride()};
+  if (with_amx_ && n >= kQueriesForAmx) {
+    multiply_on_amx(signs, first, n);
+    best.dot_factor = 2;  // bytes are 0 and 1 instead of -1 and 1
+    best.digit_sums = scratch_.digit_sums.row(first);
+    best.gains = scratch_.digit_gains.row(first);
+  } else {
+    sign_dots({.signs = signs,
+               .head_dim = keys_.head_dim,
+               .tables = scratch_.sign_tables.row(first),
+               .n_rows = best.n_rows,
+               .dots = scratch_.products.data()});
+  }
+  best_of_chunk(best);
+}
+
+void Choice::multiply_on_amx(const std::uint8_t* signs, std::size_t first, std::size_t n) {
+  expand_signs(keys_.head_dim, signs, scratch_.key_bytes.data());
+  amx_dot_rows({.keys = scratch_.key_bytes.data(),
+                .tile_bytes = static_cast<std::size_t>(keys_.head_dim) * kTileTokens,
+                .n_tiles = kChunkTiles,
+                .n_channels = keys_.head_dim,
+                .rows = quantised_.digits.row(first),
+                .row_stride = quantised_.digits.stride(),
+                .n_rows = static_cast<int>(n),
+                .dots = scratch_.products.data()});
 }
 
 void Choice::choose_for(const Chooser& chooser) {

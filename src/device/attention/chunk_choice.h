@@ -3,8 +3,9 @@
 //
 // The scores of all tokens are estimated from the signs of their keys (sign_kernels.h). A query
 // reads the first chunk and the last ones, and of the others those with the largest estimates. What
-// it does not read is hidden from it as if the mask hid it. If it may read as many tokens as it
-// sees, nothing is hidden and the result is that of a scheme without a limit.
+// it does not read is hidden from it as if the mask hid it. While it sees little more than it may
+// read, it reads all, because choosing would take longer: nothing is hidden, and the result is that
+// of a scheme without a limit.
 //
 // The rows of different sequences choose for themselves, so their results do not depend on the
 // batch. The rows of one prompt in a piece choose together and may read kPromptFactor times as
@@ -20,6 +21,9 @@
 namespace slipstream::turbo {
 
 inline constexpr std::int64_t kPromptFactor = 2;
+// Estimating scores takes up to a quarter of the time of reading the tokens, so a query reads all
+// that it sees up to this share of its limit.
+inline constexpr double kReadsAllUpTo = 4.0 / 3;
 
 // REQUIRES: if AMX is used, this thread has an AmxScope for the task's shape.
 void choose_chunks(const PieceContext& context, PieceQueries& queries);

@@ -32,8 +32,10 @@ struct QuantisedQueries {
 //   centre_scores   f32   query x 1                 query . centre of the keys
 //   slopes          f32   query x 1                 slopes of ALiBi
 //
-//   digit_sums      i32   query x 1                 sum of its digits
-//   gains           f32   query x 1                 score = gain * digits . signs * scale of signs
+//   sign_tables     i8    query x 4 * key_dim       sums of its digits (sign_kernels.h)
+//   table_gains     f32   query x 1                 score = gain * sum * scale of the key's signs
+//   digit_sums      i32   query x 1                 sum of coded.digits, for AMX
+//   digit_gains     f32   query x 1                 as table_gains, for coded.digits
 //   estimates       f32   query x chunks            the largest estimated score of each chunk
 //   visibility      u8    query x chunks            of what it has chosen
 //
@@ -73,8 +75,10 @@ struct PieceScratch {
   Scratch<float> centre_scores;
   Scratch<float> slopes;
   // --- the choice of chunks
+  Scratch<std::int8_t> sign_tables;
+  Scratch<float> table_gains;
   Scratch<std::int32_t> digit_sums;
-  Scratch<float> gains;
+  Scratch<float> digit_gains;
   Scratch<float> estimates;
   Scratch<Visibility> visibility;
   // --- a chunk

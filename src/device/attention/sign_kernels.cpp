@@ -3,8 +3,9 @@
 #include "device/attention/sign_kernels.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/attention/sign_kernels.cpp"
@@ -18,103 +19,106 @@ namespace slipstream::turbo::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Vectors of at most 16 lanes of 32 bits: the slots of a tile fill one, two or four registers.
+// Vectors of at most 16 lanes of 32 bits.
 using SignFloats = hn::CappedTag<float, kTileTokens>;
 using SignWords = hn::Rebind<std::int32_t, SignFloats>;
-using SignBytes = hn::Repartition<std::uint8_t, SignWords>;
-using SignDigits = hn::Repartition<std::int8_t, SignWords>;
 using SignHalfs = hn::Rebind<hwy::float16_t, SignFloats>;
 
-constexpr std::size_t kSignGroupBytes = 64;
-constexpr std::size_t kSignSlots = kTileTokens;
-constexpr std::size_t kQuadsOfWord = 8;  // a word has 32 channels
+using SignPlanes = hn::CappedTag<std::uint8_t, kChunkTokens>;  // a byte of each token
+using SignSums = hn::RebindToSigned<SignPlanes>;
+using SignWideSums = hn::RepartitionToWide<SignSums>;
+
 // How far ahead signs are fetched: two chunks of heads of 128.
 constexpr std::size_t kSignsAhead = 2048;
+constexpr std::size_t kTableBytes = 16;
 
-// A bit stays where it is in its byte: with bit k, products are 2^k times as large. Each k has its
-// own sum, which is shifted at the end, so that there is one instruction for the bits of four
-// channels and one for their products.
-template <int kRows>
-HWY_INLINE void sign_dots_of_tile(const DotRows& work, const std::uint8_t* HWY_RESTRICT tile,
-                                  const std::int8_t* HWY_RESTRICT rows,
-                                  std::int32_t* HWY_RESTRICT dots) {
-  const SignWords dw;
-  const SignBytes db;
-  const SignDigits di;
-  const auto n_quads = static_cast<std::size_t>(work.n_channels) / 4;
-  for (std::size_t slot = 0; slot < kSignSlots; slot += hn::Lanes(dw)) {
-    hn::Vec<SignWords> sums[kRows][kQuadsOfWord];
-    for (auto& row : sums) {
-      for (auto& sum : row) sum = hn::Zero(dw);
-    }
-    for (std::size_t quad = 0; quad < n_quads; quad += kQuadsOfWord) {
-      const std::uint8_t* HWY_RESTRICT group = tile + quad / kQuadsOfWord * kSignGroupBytes;
-      if (slot == 0) __builtin_prefetch(group + kSignsAhead);
-      const auto bits = hn::LoadU(db, group + slot * 4);
-      // A head of 80 ends in the middle of a word; the digits behind it are zeroes.
-      for (std::size_t k = 0; k < kQuadsOfWord; ++k) {
-        const auto ones = hn::And(bits, hn::Set(db, static_cast<std::uint8_t>(1U << k)));
-        for (std::size_t r = 0; r < kRows; ++r) {
-          std::int32_t digits;
-          std::memcpy(&digits, rows + r * work.row_stride + (quad + k) * 4, sizeof(digits));
-          sums[r][k] = hn::SumOfMulQuadAccumulate(dw, ones, hn::BitCast(di, hn::Set(dw, digits)),
-                                                  sums[r][k]);
-        }
+// Sums of bytes are added in 16 bits, those of even tokens and of odd ones apart.
+template <std::size_t kRows>
+HWY_INLINE void sign_dots_of_rows(const SignDots& work, std::size_t first_row) {
+  const SignPlanes db;
+  const SignSums di;
+  const SignWideSums dw;
+  const hn::RepartitionToWide<SignWideSums> dd;
+  const hn::Half<SignWideSums> dw_half;
+  const auto nibble = hn::Set(db, std::uint8_t{15});
+  const auto n_planes = static_cast<std::size_t>(work.head_dim) / 8;
+  const std::size_t row_tables = sign_table_bytes(work.head_dim);
+  const std::int8_t* HWY_RESTRICT tables = work.tables + first_row * row_tables;
+  for (std::size_t token = 0; token < kChunkTokens; token += hn::Lanes(db)) {
+    hn::Vec<SignWideSums> even[kRows];
+    hn::Vec<SignWideSums> odd[kRows];
+    for (std::size_t r = 0; r < kRows; ++r) even[r] = odd[r] = hn::Zero(dw);
+    for (std::size_t plane = 0; plane < n_planes; plane += 2) {
+      const std::uint8_t* HWY_RESTRICT signs = work.signs + plane * kChunkTokens + token;
+      __builtin_prefetch(signs + kSignsAhead);
+      __builtin_prefetch(signs + kSignsAhead + kChunkTokens);
+      const auto a = hn::LoadU(db, signs);
+      const auto b = hn::LoadU(db, signs + kChunkTokens);
+      const auto a_low = hn::And(a, nibble);
+      const auto a_high = hn::ShiftRight<4>(a);
+      const auto b_low = hn::And(b, nibble);
+      const auto b_high = hn::ShiftRight<4>(b);
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const std::int8_t* HWY_RESTRICT its = tables + r * row_tables + plane * 2 * kTableBytes;
+        const auto look_up = [&](std::size_t i, auto index) HWY_ATTR {
+          return hn::TableLookupBytes(hn::LoadDup128(di, its + i * kTableBytes),
+                                      hn::BitCast(di, index));
+        };
+        const auto sum = hn::BitCast(dw, hn::Add(hn::Add(look_up(0, a_low), look_up(1, a_high)),
+                                                 hn::Add(look_up(2, b_low), look_up(3, b_high))));
+        even[r] = hn::Add(even[r], hn::ShiftRight<8>(hn::ShiftLeft<8>(sum)));
+        odd[r] = hn::Add(odd[r], hn::ShiftRight<8>(sum));
       }
     }
     for (std::size_t r = 0; r < kRows; ++r) {
-      auto sum = sums[r][0];
-      sum = hn::Add(sum, hn::ShiftRight<1>(sums[r][1]));
-      sum = hn::Add(sum, hn::ShiftRight<2>(sums[r][2]));
-      sum = hn::Add(sum, hn::ShiftRight<3>(sums[r][3]));
-      sum = hn::Add(sum, hn::ShiftRight<4>(sums[r][4]));
-      sum = hn::Add(sum, hn::ShiftRight<5>(sums[r][5]));
-      sum = hn::Add(sum, hn::ShiftRight<6>(sums[r][6]));
-      sum = hn::Add(sum, hn::ShiftRight<7>(sums[r][7]));
-      hn::StoreU(sum, dw, dots + r * kChunkTokens + slot);
-    }
-  }
-}
-
-template <int kRows>
-HWY_INLINE void sign_dots_of_rows(const DotRows& work, std::size_t first_row) {
-  for (std::size_t tile = 0; tile < static_cast<std::size_t>(work.n_tiles); ++tile) {
-    sign_dots_of_tile<kRows>(work, work.keys + tile * work.tile_bytes,
-                             work.rows + first_row * work.row_stride,
-                             work.dots + first_row * kChunkTokens + tile * kSignSlots);
-  }
-}
-
-// Two rows need sixteen registers for their sums.
-constexpr int kSignRows = HWY_MAX_BYTES >= 64 ? 2 : 1;
-
-void SignDots(const DotRows& work) {
-  const auto n_rows = static_cast<std::size_t>(work.n_rows);
-  std::size_t row = 0;
-  for (; row + kSignRows <= n_rows; row += kSignRows) sign_dots_of_rows<kSignRows>(work, row);
-  for (; row < n_rows; ++row) sign_dots_of_rows<1>(work, row);
-}
-
-void ExpandSigns(int head_dim, int n_tiles, const std::uint8_t* HWY_RESTRICT signs,
-                 std::uint8_t* HWY_RESTRICT bytes) {
-  const SignBytes db;
-  const hn::Repartition<std::uint16_t, SignBytes> dh;
-  const auto n_quads = static_cast<std::size_t>(head_dim) / 4;
-  for (int tile = 0; tile < n_tiles; ++tile) {
-    for (std::size_t quad = 0; quad < n_quads; ++quad) {
-      const std::size_t k = quad % kQuadsOfWord;
-      const std::uint8_t* HWY_RESTRICT group = signs + quad / kQuadsOfWord * kSignGroupBytes;
-      if (k == 0) __builtin_prefetch(group + kSignsAhead);
-      for (std::size_t slot = 0; slot < kSignSlots; slot += hn::Lanes(SignWords())) {
-        const auto bits = hn::BitCast(dh, hn::LoadU(db, group + slot * 4));
-        // Shifting 16-bit lanes moves bits across bytes; the mask removes them.
-        const auto shifted = hn::BitCast(db, hn::ShiftRightSame(bits, static_cast<int>(k)));
-        hn::StoreU(hn::And(shifted, hn::Set(db, std::uint8_t{1})), db,
-                   bytes + quad * kSignGroupBytes + slot * 4);
+      std::int32_t* HWY_RESTRICT dots = work.dots + (first_row + r) * kChunkTokens + token;
+      const std::size_t n = hn::Lanes(dd);
+      for (const auto& [at, tokens] :
+           {std::pair{std::size_t{0}, hn::InterleaveWholeLower(dw, even[r], odd[r])},
+            std::pair{2 * n, hn::InterleaveWholeUpper(dw, even[r], odd[r])}}) {
+        hn::StoreU(hn::PromoteTo(dd, hn::LowerHalf(dw_half, tokens)), dd, dots + at);
+        hn::StoreU(hn::PromoteTo(dd, hn::UpperHalf(dw_half, tokens)), dd, dots + at + n);
       }
     }
-    signs += plane_bytes(1, head_dim);
-    bytes += n_quads * kSignGroupBytes;
+  }
+}
+
+void SignDotsKernel(const SignDots& work) {
+  constexpr std::size_t kRowsAtOnce = HWY_MAX_BYTES >= 64 ? 4 : 2;
+  const auto n_rows = static_cast<std::size_t>(work.n_rows);
+  std::size_t row = 0;
+  for (; row + kRowsAtOnce <= n_rows; row += kRowsAtOnce) sign_dots_of_rows<kRowsAtOnce>(work, row);
+  for (; row + 2 <= n_rows; row += 2) sign_dots_of_rows<2>(work, row);
+  if (row < n_rows) sign_dots_of_rows<1>(work, row);
+}
+
+void ExpandSigns(int head_dim, const std::uint8_t* HWY_RESTRICT signs,
+                 std::uint8_t* HWY_RESTRICT bytes) {
+  const SignPlanes db;
+  // Byte i of a vector is channel i % 4 of token i / 4.
+  alignas(64) std::uint8_t token_of[kChunkTokens];
+  alignas(64) std::uint8_t bit_of[kChunkTokens];
+  for (std::size_t i = 0; i < kChunkTokens; ++i) {
+    token_of[i] = static_cast<std::uint8_t>(i / 4);
+    bit_of[i] = static_cast<std::uint8_t>(1U << (i % 4));
+  }
+  const auto n_planes = static_cast<std::size_t>(head_dim) / 8;
+  const auto one = hn::Set(db, std::uint8_t{1});
+  const auto low = hn::Load(db, bit_of);
+  const auto high = hn::ShiftLeft<4>(low);
+  for (std::size_t plane = 0; plane < n_planes; ++plane) {
+    __builtin_prefetch(signs + plane * kChunkTokens + kSignsAhead);
+    for (std::size_t tile = 0; tile < kChunkTiles; ++tile) {
+      const auto tokens = hn::LoadDup128(db, signs + plane * kChunkTokens + tile * kTileTokens);
+      std::uint8_t* HWY_RESTRICT to = bytes +
+                                      tile * static_cast<std::size_t>(head_dim) * kTileTokens +
+                                      plane * 2 * kChunkTokens;
+      for (std::size_t i = 0; i < kChunkTokens; i += hn::Lanes(db)) {
+        const auto repeated = hn::TableLookupBytes(tokens, hn::Load(db, token_of + i));
+        hn::StoreU(hn::Min(hn::And(repeated, low), one), db, to + i);
+        hn::StoreU(hn::Min(hn::And(repeated, high), one), db, to + kChunkTokens + i);
+      }
+    }
   }
 }
 
@@ -128,29 +132,28 @@ void BestOfChunkKernel(const BestOfChunk& work) {
   const auto hidden = hn::Set(df, -std::numeric_limits<float>::infinity());
   hn::Vec<SignFloats> scales[kVectors];
   for (std::size_t v = 0; v < kVectors; ++v) {
-    // Behind the last tile there may be no scales.
-    const bool is_there = v * kLanes < n_tokens;
     const auto* from = reinterpret_cast<const hwy::float16_t*>(work.scales + v * kLanes);
-    scales[v] = is_there ? hn::PromoteTo(df, hn::LoadU(dh, from)) : hn::Zero(df);
+    scales[v] = hn::PromoteTo(df, hn::LoadU(dh, from));
   }
-  const auto two = hn::Set(df, 2.0F);
+  const auto factor = hn::Set(df, work.dot_factor);
   for (std::size_t r = 0; r < static_cast<std::size_t>(work.n_rows); ++r) {
     const std::int32_t* HWY_RESTRICT dots = work.dots + r * kChunkTokens;
-    const auto digit_sum = hn::Set(df, static_cast<float>(work.digit_sums[r]));
+    const std::int32_t sum = work.digit_sums == nullptr ? 0 : work.digit_sums[r];
+    const auto digit_sum = hn::Set(df, static_cast<float>(sum));
     const auto gain = hn::Set(df, work.gains[r]);
     const float* HWY_RESTRICT bias = work.bias[r];
     auto largest = hidden;
     if (bias == nullptr && n_tokens == kChunkTokens) {  // as nearly all chunks are
       for (std::size_t v = 0; v < kVectors; ++v) {
         const auto dot = hn::ConvertTo(df, hn::LoadU(dw, dots + v * kLanes));
-        largest = hn::Max(largest, hn::Mul(hn::MulSub(dot, two, digit_sum), scales[v]));
+        largest = hn::Max(largest, hn::Mul(hn::MulSub(dot, factor, digit_sum), scales[v]));
       }
       work.best[r * work.best_stride] = hn::ReduceMax(df, largest) * work.gains[r];
       continue;
     }
     for (std::size_t v = 0; v < kVectors && v * kLanes < n_tokens; ++v) {
       const auto dot = hn::ConvertTo(df, hn::LoadU(dw, dots + v * kLanes));
-      auto score = hn::Mul(hn::Mul(hn::MulSub(dot, two, digit_sum), scales[v]), gain);
+      auto score = hn::Mul(hn::Mul(hn::MulSub(dot, factor, digit_sum), scales[v]), gain);
       if (bias != nullptr) {
         score = hn::MulAdd(hn::Set(df, work.slopes[r]), hn::LoadU(df, bias + v * kLanes), score);
       }
@@ -169,13 +172,33 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace slipstream::turbo {
 
-HWY_EXPORT(SignDots);
+HWY_EXPORT(SignDotsKernel);
 HWY_EXPORT(ExpandSigns);
 HWY_EXPORT(BestOfChunkKernel);
 
-void sign_dots(const DotRows& work) { HWY_DYNAMIC_DISPATCH(SignDots)(work); }
-void expand_signs(int head_dim, int n_tiles, const std::uint8_t* signs, std::uint8_t* bytes) {
-  HWY_DYNAMIC_DISPATCH(ExpandSigns)(head_dim, n_tiles, signs, bytes);
+float make_sign_tables(std::span<const float> query, float peak, std::int8_t* tables) {
+  if (peak == 0) {
+    std::fill_n(tables, sign_table_bytes(static_cast<int>(query.size())), std::int8_t{0});
+    return 0;
+  }
+  const float per_step = kSignDigitMax / peak;
+  for (std::size_t channel = 0; channel < query.size(); channel += 4, tables += 16) {
+    int digits[4];
+    for (std::size_t i = 0; i < 4; ++i) {
+      digits[i] = static_cast<int>(std::lround(query[channel + i] * per_step));
+    }
+    for (unsigned signs = 0; signs < 16; ++signs) {
+      int sum = 0;
+      for (unsigned i = 0; i < 4; ++i) sum += (signs >> i & 1U) != 0 ? digits[i] : -digits[i];
+      tables[signs] = static_cast<std::int8_t>(sum);
+    }
+  }
+  return peak / kSignDigitMax;
+}
+
+void sign_dots(const SignDots& work) { HWY_DYNAMIC_DISPATCH(SignDotsKernel)(work); }
+void expand_signs(int head_dim, const std::uint8_t* signs, std::uint8_t* bytes) {
+  HWY_DYNAMIC_DISPATCH(ExpandSigns)(head_dim, signs, bytes);
 }
 void best_of_chunk(const BestOfChunk& work) { HWY_DYNAMIC_DISPATCH(BestOfChunkKernel)(work); }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "device/codec/f16.h"
@@ -17,77 +18,76 @@ namespace {
 
 constexpr int kHeadDims[] = {16, 32, 48, 64, 80, 96, 128, 192, 256, 576};
 
-// The sign of a channel of a token: bit k of byte j of the token's word has channel 4k + j.
-int sign_at(const std::uint8_t* tile, int token, int channel) {
-  const std::uint8_t byte = tile[channel / 32 * 64 + token * 4 + channel % 4];
-  return (byte >> (channel % 32 / 4)) & 1;
+// Bit c % 8 of the byte of channels c / 8.
+int sign_at(const std::uint8_t* chunk, int token, int channel) {
+  return chunk[channel / 8 * kChunkTokens + token] >> (channel % 8) & 1;
 }
 
 class Signs : public testing::TestWithParam<int> {
  protected:
-  Signs()
-      : head_dim_(GetParam()),
-        stride_(static_cast<std::size_t>((head_dim_ + 63) / 64 * 64)),
-        signs_(kChunkTiles * plane_bytes(1, head_dim_)),
-        digits_(kRows * stride_) {
+  Signs() : head_dim_(GetParam()), signs_(chunk_sign_bytes(head_dim_)) {
     for (std::uint8_t& byte : signs_.span()) byte = static_cast<std::uint8_t>(random_());
-    for (std::size_t i = 0; i < digits_.span().size(); ++i) {
-      const bool is_behind = i % stride_ >= static_cast<std::size_t>(head_dim_);
-      digits_.data()[i] =
-          is_behind ? std::int8_t{0} : static_cast<std::int8_t>(random_() % 255 - 127);
-    }
   }
 
-  static constexpr std::size_t kRows = 5;
   std::mt19937 random_{11};
   int head_dim_;
-  std::size_t stride_;
   Guarded<std::uint8_t> signs_;
-  Guarded<std::int8_t> digits_;
 };
 
 TEST_P(Signs, DotsMatchTheReference) {
-  for (const int n_tiles : {1, 3, 4}) {
-    std::vector<std::int32_t> expected(kRows * kChunkTokens, -1);
-    for (std::size_t row = 0; row < kRows; ++row) {
-      for (int token = 0; token < n_tiles * kTileTokens; ++token) {
-        const std::uint8_t* tile = signs_.data() + static_cast<std::size_t>(token / kTileTokens) *
-                                                       plane_bytes(1, head_dim_);
-        std::int32_t sum = 0;
-        for (int c = 0; c < head_dim_; ++c) {
-          sum += sign_at(tile, token % kTileTokens, c) *
-                 digits_.data()[row * stride_ + static_cast<std::size_t>(c)];
-        }
-        expected[row * kChunkTokens + static_cast<std::size_t>(token)] = sum;
+  constexpr std::size_t kRows = 7;
+  const auto dim = static_cast<std::size_t>(head_dim_);
+  std::normal_distribution<float> gauss;
+  Guarded<std::int8_t> tables(kRows * sign_table_bytes(head_dim_));
+  std::vector<std::int32_t> expected(kRows * kChunkTokens);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    std::vector<float> query(dim);
+    for (float& x : query) x = row == 0 ? 3.0F : gauss(random_);  // row 0: all digits the largest
+    float peak = 0;
+    for (const float x : query) peak = std::max(peak, std::abs(x));
+    const float scale =
+        make_sign_tables(query, peak, tables.data() + row * sign_table_bytes(head_dim_));
+    EXPECT_FLOAT_EQ(scale, peak / kSignDigitMax);
+    for (int token = 0; token < kChunkTokens; ++token) {
+      std::int32_t sum = 0;
+      for (int c = 0; c < head_dim_; ++c) {
+        const auto digit = static_cast<int>(
+            std::lround(query[static_cast<std::size_t>(c)] * (kSignDigitMax / peak)));
+        sum += sign_at(signs_.data(), token, c) == 1 ? digit : -digit;
       }
+      expected[row * kChunkTokens + static_cast<std::size_t>(token)] = sum;
     }
+  }
+  for (const std::size_t n_rows : {std::size_t{1}, std::size_t{2}, kRows}) {
     on_every_target([&] {
-      std::vector<std::int32_t> found(expected.size(), -1);
-      sign_dots({.keys = signs_.data(),
-                 .tile_bytes = plane_bytes(1, head_dim_),
-                 .n_tiles = n_tiles,
-                 .n_channels = head_dim_,
-                 .rows = digits_.data(),
-                 .row_stride = stride_,
-                 .n_rows = kRows,
+      std::vector<std::int32_t> found(n_rows * kChunkTokens, -1);
+      sign_dots({.signs = signs_.data(),
+                 .head_dim = head_dim_,
+                 .tables = tables.data(),
+                 .n_rows = static_cast<int>(n_rows),
                  .dots = found.data()});
-      EXPECT_EQ(found, expected);
+      EXPECT_TRUE(std::ranges::equal(found, std::span(expected).first(found.size())));
     });
   }
+}
+
+TEST_P(Signs, OfNothingAreNothing) {
+  std::vector<float> query(static_cast<std::size_t>(head_dim_),
+                           std::numeric_limits<float>::quiet_NaN());
+  std::vector<std::int8_t> tables(sign_table_bytes(head_dim_), 1);
+  EXPECT_EQ(make_sign_tables(query, 0, tables.data()), 0);
+  EXPECT_EQ(tables, std::vector<std::int8_t>(tables.size(), 0));
 }
 
 TEST_P(Signs, ExpandMatchesTheReference) {
   on_every_target([&] {
     Guarded<std::uint8_t> bytes(expanded_bytes(head_dim_));
-    expand_signs(head_dim_, kChunkTiles, signs_.data(), bytes.data());
+    expand_signs(head_dim_, signs_.data(), bytes.data());
     for (int token = 0; token < kChunkTokens; ++token) {
-      const auto tile = static_cast<std::size_t>(token / kTileTokens);
-      const int slot = token % kTileTokens;
       for (int c = 0; c < head_dim_; ++c) {
-        const std::size_t at = tile * static_cast<std::size_t>(head_dim_ * kTileTokens) +
-                               static_cast<std::size_t>(c / 4 * 64 + slot * 4 + c % 4);
-        ASSERT_EQ(bytes.data()[at],
-                  sign_at(signs_.data() + tile * plane_bytes(1, head_dim_), slot, c))
+        const int at = token / kTileTokens * head_dim_ * kTileTokens + c / 4 * kChunkTokens +
+                       token % kTileTokens * 4 + c % 4;
+        ASSERT_EQ(bytes.data()[at], sign_at(signs_.data(), token, c))
             << "token " << token << " channel " << c;
       }
     }
@@ -111,9 +111,7 @@ TEST(BestOfChunk, MatchesTheReference) {
   const float gains[kRows] = {1.0F, 0.01F, 0.3F};
   const float slopes[kRows] = {1.0F, 0.5F, 1.0F};
   for (const int n_tokens : {1, 15, 16, 17, 40, 63, 64}) {
-    // The last tile's scales are whole, and nothing lies behind them.
-    const int n_scales = (n_tokens + kTileTokens - 1) / kTileTokens * kTileTokens;
-    Guarded<std::uint16_t> scales(static_cast<std::size_t>(n_scales));
+    Guarded<std::uint16_t> scales(kChunkTokens);
     for (std::uint16_t& scale : scales.span()) scale = float_to_f16(std::abs(gauss(random)));
     float expected[kRows];
     for (std::size_t row = 0; row < kRows; ++row) {
@@ -128,10 +126,11 @@ TEST(BestOfChunk, MatchesTheReference) {
     on_every_target([&] {
       float best[2 * kRows] = {};
       best_of_chunk({.dots = dots.data(),
+                     .dot_factor = 2,
+                     .digit_sums = sums,
                      .scales = scales.data(),
                      .n_tokens = n_tokens,
                      .n_rows = kRows,
-                     .digit_sums = sums,
                      .gains = gains,
                      .bias = biases,
                      .slopes = slopes,

@@ -299,32 +299,22 @@ double FittedError(const ChannelClasses& classes, const float* weights, const fl
 
 // --- signs
 
-// Moves bit 4k + j to byte j, bit k.
-HWY_INLINE std::uint32_t spread_quads(std::uint32_t bits) {
-  std::uint32_t word = 0;
-  for (unsigned k = 0; k < 8; ++k) {
-    const std::uint32_t quad = (bits >> (4 * k)) & 15U;
-    word |= ((quad * 0x00204081U) & 0x01010101U) << k;  // four bits, one in each byte
-  }
-  return word;
-}
-
-float PutSigns(const float* HWY_RESTRICT x, std::size_t n, std::uint8_t* HWY_RESTRICT words) {
+float PutSigns(const float* HWY_RESTRICT x, std::size_t n, std::uint8_t* HWY_RESTRICT bytes,
+               std::size_t stride) {
   const Floats df;
-  constexpr std::size_t kWordChannels = 32;
   auto squares = hn::Zero(df);
   auto magnitudes = hn::Zero(df);
-  for (std::size_t start = 0; start < n; start += kWordChannels) {
-    std::uint32_t bits = 0;
-    for (std::size_t i = start; i < std::min(n, start + kWordChannels); i += hn::Lanes(df)) {
-      const auto value = finite_or_zero(hn::LoadU(df, x + i));
+  for (std::size_t start = 0; start < n; start += kTileTokens) {
+    unsigned bits = 0;
+    for (std::size_t i = 0; i < kTileTokens; i += hn::Lanes(df)) {
+      const auto value = finite_or_zero(hn::LoadU(df, x + start + i));
       squares = hn::MulAdd(value, value, squares);
       magnitudes = hn::Add(magnitudes, hn::Abs(value));
       const auto is_positive = hn::Ge(value, hn::Zero(df));
-      bits |= static_cast<std::uint32_t>(hn::BitsFromMask(df, is_positive)) << (i - start);
+      bits |= static_cast<unsigned>(hn::BitsFromMask(df, is_positive)) << i;
     }
-    const std::uint32_t word = spread_quads(bits);
-    std::memcpy(words + start / kWordChannels * 64, &word, sizeof(word));
+    bytes[start / 8 * stride] = static_cast<std::uint8_t>(bits);
+    bytes[(start / 8 + 1) * stride] = static_cast<std::uint8_t>(bits >> 8U);
   }
   const float magnitude = hn::ReduceSum(df, magnitudes);
   return magnitude == 0 ? 0 : hn::ReduceSum(df, squares) / magnitude;
@@ -611,8 +601,8 @@ std::uint16_t encode_fitted_fast(const ChannelClasses& classes, std::span<const 
   return encode_fitted_with(kFastSteps, classes, weights, z, codes);
 }
 
-float put_signs_fast(std::span<const float> x, std::uint8_t* words) {
-  return HWY_DYNAMIC_DISPATCH(PutSigns)(x.data(), x.size(), words);
+float put_signs_fast(std::span<const float> x, std::uint8_t* bytes, std::size_t stride) {
+  return HWY_DYNAMIC_DISPATCH(PutSigns)(x.data(), x.size(), bytes, stride);
 }
 
 void put_fast(const TileLayout& layout, std::span<std::uint8_t> tile, int token,

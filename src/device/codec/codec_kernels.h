@@ -28,11 +28,11 @@ std::uint16_t encode_fitted_fast(const ChannelClasses& classes, std::span<const 
 void multiply_fast(std::span<const float> columns, std::size_t dim, std::span<const float> x,
                    std::span<float> y);
 
-// Writes the signs of a key into its words of a tile, which are 64 bytes apart, and returns their
-// scale: the sum of squares / the sum of magnitudes (kv_buffer/key_signs.h). Numbers that are not
-// finite count as 0.
+// Writes the signs of a key, eight to a byte, `stride` apart, and returns their scale: the sum of
+// squares / the sum of magnitudes (kv_buffer/key_signs.h). Numbers that are not finite count as 0.
 // REQUIRES: x has a multiple of 16 components.
-[[nodiscard]] float put_signs_fast(std::span<const float> x, std::uint8_t* words);
+[[nodiscard]] float put_signs_fast(std::span<const float> x, std::uint8_t* bytes,
+                                   std::size_t stride);
 
 // The same as TileLayout::put(), get(), take() and place(). take_fast and place_fast also move the
 // padding behind a key's last channel, which has no meaning.

@@ -79,9 +79,12 @@ Result<void> bind_attention(const ggml_tensor* op) {
     return bound;
   if (bits != Bits{}) {
     const CompressedCache* codes = keys->compressed();
-    keys->set_note(format_text("{}-bit {}keys, {}-bit values", bits.keys == 0 ? 16 : bits.keys,
-                               codes != nullptr && codes->fit() != nullptr ? "fitted " : "",
-                               bits.values == 0 ? 16 : bits.values));
+    const bool is_limited = codes != nullptr && codes->signs() != nullptr;
+    keys->set_note(format_text(
+        "{}-bit {}keys, {}-bit values{}", bits.keys == 0 ? 16 : bits.keys,
+        codes != nullptr && codes->fit() != nullptr ? "fitted " : "",
+        bits.values == 0 ? 16 : bits.values,
+        is_limited ? format_text("; a query reads {} tokens at most", codes->shape().attend) : ""));
   }
   return bind(*values, bits.values, static_cast<int>(op->src[2]->ne[0]));
 }

@@ -35,13 +35,13 @@ std::uint8_t* KeySigns::head_start(std::int64_t stream, std::int64_t head) const
 
 std::uint8_t* KeySigns::head_scales(std::int64_t stream, std::int64_t head) const {
   return head_start(stream, head) +
-         static_cast<std::size_t>(n_tiles(shape_.n_cells)) * plane_bytes(1, shape_.head_dim);
+         static_cast<std::size_t>(n_chunks(shape_.n_cells)) * chunk_sign_bytes(shape_.head_dim);
 }
 
 const std::uint8_t* KeySigns::signs(std::int64_t stream, std::int64_t head,
                                     std::int64_t chunk) const {
   return head_start(stream, head) +
-         static_cast<std::size_t>(chunk * kChunkTiles) * plane_bytes(1, shape_.head_dim);
+         static_cast<std::size_t>(chunk) * chunk_sign_bytes(shape_.head_dim);
 }
 
 const std::uint16_t* KeySigns::scales(std::int64_t stream, std::int64_t head,
@@ -52,11 +52,12 @@ const std::uint16_t* KeySigns::scales(std::int64_t stream, std::int64_t head,
 void KeySigns::write(std::int64_t row, std::int64_t head, std::span<const float> rotated) {
   const std::int64_t stream = row / shape_.n_cells;
   const std::int64_t cell = row % shape_.n_cells;
-  const auto tile = static_cast<std::size_t>(cell / kTileTokens);
-  const auto token = static_cast<std::size_t>(cell % kTileTokens);
-  std::uint8_t* word = head_start(stream, head) + tile * plane_bytes(1, shape_.head_dim) +
-                       token * sizeof(std::uint32_t);
-  const std::uint16_t scale = float_to_f16(std::min(put_signs_fast(rotated, word), kF16Max));
+  std::uint8_t* first =
+      head_start(stream, head) +
+      static_cast<std::size_t>(cell / kChunkTokens) * chunk_sign_bytes(shape_.head_dim) +
+      static_cast<std::size_t>(cell % kChunkTokens);
+  const std::uint16_t scale =
+      float_to_f16(std::min(put_signs_fast(rotated, first, kChunkTokens), kF16Max));
   std::memcpy(head_scales(stream, head) + static_cast<std::size_t>(cell) * sizeof(scale), &scale,
               sizeof(scale));
 }

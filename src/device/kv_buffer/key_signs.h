@@ -2,13 +2,13 @@
 // query finds the chunks that it needs (attention/chunk_choice.h). They are an eighth of the bytes
 // of 4-bit codes with their scales.
 //
-//   n_streams x n_heads x { tiles of signs, one after the other | f16 scales, tile after tile }
+//   n_streams x n_heads x { signs of a chunk, one chunk after the other | f16 scales of all tokens }
+//   signs of a chunk: [channel / 8][token], bit channel % 8; 1 if the number is not negative
 //
-// A tile is a plane of 1 bit (docs/formats/kv-tile.md), 1 for a number that is not negative. The
-// key that signs and scale stand for is scale * (1 or -1) in each channel. The scale is such that
-// its product with the key itself is right: sum of squares / sum of magnitudes.
+// The key that signs and scale stand for is scale * (1 or -1) in each channel. The scale is such
+// that its product with the key itself is right: sum of squares / sum of magnitudes.
 //
-// Threads: concurrent reads are safe; one thread at a time writes a tile; clear() and copy_stream()
+// Threads: concurrent reads are safe, and so is writing different rows; clear() and copy_stream()
 //          by one thread while no other thread reads or writes.
 // Errors:  create: kOutOfMemory.
 #pragma once
@@ -38,7 +38,6 @@ class KeySigns {
   // row = stream * n_cells + cell. Numbers that are not finite count as 0.
   void write(std::int64_t row, std::int64_t head, std::span<const float> rotated);
 
-  // Those of the chunk's first tile; its other tiles follow.
   [[nodiscard]] const std::uint8_t* signs(std::int64_t stream, std::int64_t head,
                                           std::int64_t chunk) const;
   [[nodiscard]] const std::uint16_t* scales(std::int64_t stream, std::int64_t head,

@@ -27,13 +27,11 @@ std::vector<float> key_at(const KeySigns& signs, int head_dim, std::int64_t stre
                           std::int64_t head, std::int64_t cell) {
   const std::int64_t chunk = cell / kChunkTokens;
   const auto in_chunk = static_cast<std::size_t>(cell % kChunkTokens);
-  const std::uint8_t* tile =
-      signs.signs(stream, head, chunk) + in_chunk / kTileTokens * plane_bytes(1, head_dim);
   const float scale = f16_to_float(signs.scales(stream, head, chunk)[in_chunk]);
   std::vector<float> key(static_cast<std::size_t>(head_dim));
   for (std::size_t c = 0; c < key.size(); ++c) {
-    const std::uint8_t byte = tile[c / 32 * 64 + in_chunk % kTileTokens * 4 + c % 4];
-    key[c] = (byte >> (c % 32 / 4) & 1U) != 0 ? scale : -scale;
+    const std::uint8_t byte = signs.signs(stream, head, chunk)[c / 8 * kChunkTokens + in_chunk];
+    key[c] = (byte >> (c % 8) & 1U) != 0 ? scale : -scale;
   }
   return key;
 }

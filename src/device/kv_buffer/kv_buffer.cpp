@@ -34,9 +34,7 @@ std::size_t expected_bytes(const Scheme& scheme, const ggml_tensor* tensor) {
   }
   for (const int head_dim : {128, 96, 80, 64}) {
     if (tensor->ne[0] % head_dim == 0) {
-      const bool has_signs = scheme.attend() != 0 && cache.side() == Side::kKey;
-      return (head_bytes(cache.side(), width, head_dim, tensor->ne[1]) +
-              (has_signs ? sign_bytes(head_dim, tensor->ne[1]) : 0)) *
+      return head_bytes(cache.side(), width, head_dim, tensor->ne[1], scheme.attend() != 0) *
              static_cast<std::size_t>(tensor->ne[0] / head_dim * tensor->ne[2]);
     }
   }

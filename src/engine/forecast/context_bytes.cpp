@@ -21,9 +21,8 @@ std::int64_t side_bytes(const AttentionLayer& layer, const KvScheme& scheme, tur
     return static_cast<std::int64_t>(ggml_row_size(type, channels)) * n_cells;
   }
   const auto head_dim = static_cast<int>(channels / layer.n_kv_heads);
-  const std::size_t signs =
-      is_key && scheme.attend() != 0 ? turbo::sign_bytes(head_dim, n_cells) : 0;
-  return static_cast<std::int64_t>(turbo::head_bytes(side, n_bits, head_dim, n_cells) + signs) *
+  return static_cast<std::int64_t>(
+             turbo::head_bytes(side, n_bits, head_dim, n_cells, scheme.attend() != 0)) *
          layer.n_kv_heads;
 }
 
