@@ -184,8 +184,8 @@ void encode(benchmark::State& state, int bits, int head_dim) {
 }
 
 void register_all() {
-  for (const char* scheme :
-       {"turbo4", "turbo4,attend=4096", "turbo8v4", "turbo3", "turbo8", "turbo2"}) {
+  for (const char* scheme : {"turbo4", "turbo4,attend=4096", "turbo4,attend=512", "turbo8v4",
+                             "turbo3", "turbo8", "turbo2"}) {
     for (const int group : {1, 2, 4, 8}) {
       for (const int head_dim : {128, 64, 80, 96, 256}) {
         for (const int n_threads : {1, 2}) {

@@ -1,6 +1,7 @@
 #include "device/attention/chunk_choice.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -247,7 +248,8 @@ void Choice::choose_for(const Chooser& chooser) {
       others_.push_back(chunk);
     }
   }
-  if (n_left > 0 && std::cmp_less(n_left, others_.size())) {
+  n_left = std::clamp<std::int64_t>(n_left, 0, std::ssize(others_));
+  if (n_left < std::ssize(others_)) {
     std::ranges::nth_element(others_, others_.begin() + n_left, [&](int a, int b) {
       const float score_a = scores_[static_cast<std::size_t>(a)];
       const float score_b = scores_[static_cast<std::size_t>(b)];
@@ -255,9 +257,7 @@ void Choice::choose_for(const Chooser& chooser) {
     });
     others_.resize(static_cast<std::size_t>(n_left));
   }
-  if (n_left > 0) {
-    for (const int chunk : others_) is_chosen_[static_cast<std::size_t>(chunk)] = true;
-  }
+  for (const int chunk : others_) is_chosen_[static_cast<std::size_t>(chunk)] = true;
   hide_others(chooser);
 }
 

@@ -328,6 +328,7 @@ void CompressedCache::copy_codes(std::int64_t row, std::int64_t head) {
 // Computes the signs of a key that was written as codes. Codes keep the signs of what they stand
 // for.
 void CompressedCache::restore_signs(std::int64_t row, std::int64_t head) {
+  if (!signs_) return;
   std::array<float, kHeadDimMax> vector;
   const std::span x(vector.data(), static_cast<std::size_t>(shape_.head_dim));
   read_rotated(row, head, x);
@@ -430,7 +431,7 @@ bool CompressedCache::unpack(std::int64_t row, std::span<const std::byte> from) 
     place_fast(layout_, tile_codes(row, head), token, {at, layout_.token_bytes()});
     at += layout_.token_bytes();
     if (precise_ != nullptr) copy_codes(row, head);
-    if (signs_) restore_signs(row, head);
+    restore_signs(row, head);
   }
   return true;
 }
