@@ -139,7 +139,11 @@ class Arm {
     return sum;
   }
   // A generated token takes about as long as ten tokens of a prompt.
-  [[nodiscard]] double divergence_weight() const { return depth_sum() * options_.n_chunks; }
+  [[nodiscard]] double divergence_weight() const {
+    const int n_decoded = options_.kv == "f16" ? 0 : options_.n_decoded;
+    const auto n_depths = static_cast<double>(result_.depths.size());
+    return (depth_sum() + 10.0 * n_decoded * n_depths) * options_.n_chunks;
+  }
   // Questions on a text that was read take little.
   [[nodiscard]] double needle_weight() const {
     return depth_sum() * n_needle_texts_read(options_.needle_kinds, options_.n_needle_texts);
@@ -175,10 +179,13 @@ class Arm {
         if (!perplexity) return std::unexpected(perplexity.error());
         figures.perplexity = *perplexity;
       } else {
-        const auto measured = measure(*model_, *chunks, kStepTokens, base, progress);
+        const int n_decoded = std::min(options_.n_decoded, n_scored(depth) / 2);
+        const auto measured =
+            measure_decoding(*model_, *chunks, kStepTokens, n_decoded, base, progress);
         if (!measured) return std::unexpected(measured.error());
-        figures.divergence = *measured;
-        figures.perplexity = measured->perplexity;
+        figures.divergence = measured->all;
+        figures.decoded = measured->decoded;
+        figures.perplexity = measured->all.perplexity;
       }
       if (depth == result_.depths.front()) {
         if (const auto looked = look_at_rows(figures.rows); !looked) return looked;

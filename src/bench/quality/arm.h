@@ -30,6 +30,9 @@ struct ArmOptions {
   std::string base_directory = {};  // for log-probabilities
   std::vector<int> depths = {};     // empty: kDefaultDepths that the model and the text allow
   int n_chunks = 8;                 // maximum at each depth
+  // How many of a chunk's tokens are computed one at a time, at its end, as those of an answer are;
+  // at most half of those that count. A limit on what a query reads (attend=N) shows in these.
+  int n_decoded = 0;
   int n_needle_texts = 1;
   std::vector<std::string> needle_kinds = {};  // of kNeedleKinds
   int n_tool_calls = 8;
@@ -42,6 +45,8 @@ struct ArmOptions {
   std::vector<std::string> tasks = {};
 };
 
+// ArmOptions::n_decoded if schemes limit what a query reads.
+inline constexpr int kDecodedTokens = 128;
 inline constexpr std::array<int, 2> kDefaultDepths = {512, 2048};
 inline constexpr std::array<std::string_view, 8> kTasks = {
     "divergence", "needles", "tools", "drift", "arithmetic", "facts", "json", "code"};
@@ -54,7 +59,8 @@ struct DepthFigures {
   int n_chunks = 0;
   double perplexity = 0;
   DivergenceFigures divergence = {};  // all zero for f16
-  RowFigures rows = {};               // at the first depth
+  DivergenceFigures decoded = {};  // of tokens computed one at a time; all zero if there are none
+  RowFigures rows = {};            // at the first depth
 };
 
 struct NeedleAnswer {

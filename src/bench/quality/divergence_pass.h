@@ -30,4 +30,15 @@ using OnProgress = std::function<void(double done)>;  // from 0 to 1
                                                 int n_step_tokens, const std::string& path,
                                                 const OnProgress& on_progress);
 
+struct PassFigures {
+  DivergenceFigures all = {};
+  DivergenceFigures decoded = {};  // of the tokens that were computed one at a time
+};
+// The last n_decoded tokens that count of each chunk are computed one at a time, as the tokens of an
+// answer are. A scheme with attend=N reads more for the tokens of a prompt.
+[[nodiscard]] Result<PassFigures> measure_decoding(Model& model, std::span<const Tokens> chunks,
+                                                   int n_step_tokens, int n_decoded,
+                                                   const std::string& path,
+                                                   const OnProgress& on_progress);
+
 }  // namespace slipstream::quality

@@ -42,6 +42,7 @@ Json divergence_of(const ArmResult& found, bool is_base) {
   for (const DepthFigures& figures : found.divergence) {
     depths.push_back(json_of(figures));
     if (is_base) depths.back()["divergence"] = nullptr;
+    if (figures.decoded.n_tokens == 0) depths.back()["decoded"] = nullptr;
   }
   return depths;
 }
@@ -162,6 +163,7 @@ Json make_report(std::span<const SchemeResult> schemes, const ArmOptions& option
                                       : std::filesystem::path(options.text).filename().string()},
         {"keys", options.key_profile.empty() ? "rotated" : "fitted"},
         {"tasks", options.tasks},
+        {"n_decoded", options.n_decoded},
         {"n_needle_texts", options.n_needle_texts},
         {"needle_kinds", options.needle_kinds},
         {"n_tool_calls", options.n_tool_calls},

@@ -39,6 +39,7 @@ struct Surroundings {
 //     divergence  [depth, n_chunks, perplexity,
 //                 divergence: members of DivergenceFigures (null for f16), in natural logarithms;
 //                 shares and probabilities from 0 to 1;
+//                 decoded: the same of the tokens that were read one at a time; null: none were;
 //                 rows: members of RowFigures (cache_rows.h), at the first depth]
 //     needles     n, n_right, n_same (same as f16's, word for word),
 //                 grid [kind, depth, position, n, n_right, n_same],

@@ -65,6 +65,24 @@ TEST(Report, TablesAddUpNeedlesByDepthAndKind) {
       << text;
 }
 
+TEST(Report, TokensReadOneAtATimeHaveATableOfTheirOwn) {
+  EXPECT_FALSE(report_as_markdown(report()).contains("one at a time"));
+  EXPECT_TRUE(report()["schemes"][1]["divergence"][0]["decoded"].is_null());
+  std::vector<SchemeResult> schemes = results();
+  schemes[0].found.depths = {512, 2048};
+  DepthFigures& figures = schemes[1].found.divergence.emplace_back();
+  figures.depth = 2048;
+  for (DepthFigures& one : schemes[1].found.divergence) {
+    one.decoded = {.n_tokens = 128, .kl_mean = 2e-5 * one.depth, .same_top = 0.5};
+  }
+  const Json json = make_report(schemes, {}, {});
+  EXPECT_EQ(json["schemes"][1]["divergence"][0]["decoded"]["n_tokens"], 128);
+  const std::string text = report_as_markdown(json);
+  EXPECT_TRUE(text.contains("| turbo4 | 0.010240 ± 0.000000 | 50.00 ± 0.00 % | 0.040960 ± "))
+      << text;
+  EXPECT_TRUE(report_as_csv(json).contains("turbo4,decoded_kl_mean,,2048,,0.04096,0.0\n"));
+}
+
 TEST(Report, SaysWhetherKeysWereFitted) {
   const auto of = [](const char* keys) {
     return report_as_markdown(make_report(results(), {.key_profile = keys}, {}));

@@ -91,6 +91,36 @@ Table divergence_table(const Json& report, int depth) {
   return table;
 }
 
+// Older reports have no decoded tokens.
+bool has_decoded(const Json& figures) {
+  return figures.contains("decoded") && !figures["decoded"].is_null();
+}
+
+// A line for each scheme, with a mean and a share for each depth; no rows but the heading if no
+// tokens were read one at a time.
+Table decoded_table(const Json& report) {
+  Table table{
+      .title = "Divergence from f16, of tokens read one at a time as an answer's are, by depth",
+      .rows = {{"KV"}}};
+  for (const Json& depth : report["options"]["depths"]) {
+    table.rows.front().push_back(format_text("mean KL at {}", depth.get<int>()));
+    table.rows.front().emplace_back("same top-1");
+  }
+  for (const Json& scheme : report["schemes"]) {
+    Row row = {scheme["kv"]};
+    for (const Json& figures : scheme["divergence"]) {
+      if (!has_decoded(figures)) continue;
+      const Json& found = figures["decoded"];
+      row.push_back(format_text("{:.6f} ± {:.6f}", found["kl_mean"].get<double>(),
+                                found["kl_mean_error"].get<double>()));
+      row.push_back(format_text("{:.2f} ± {:.2f} %", 100 * found["same_top"].get<double>(),
+                                100 * found["same_top_error"].get<double>()));
+    }
+    if (row.size() > 1) table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 // Right / as f16 / asked, of those cells of the scheme's grid together.
 std::string needle_count(const Json& scheme, const std::function<bool(const Json&)>& counts) {
   int n = 0;
@@ -197,6 +227,8 @@ std::vector<Table> tables(const Json& report) {
     for (const Json& depth : report["options"]["depths"]) {
       all.push_back(divergence_table(report, depth));
     }
+    Table decoded = decoded_table(report);
+    if (decoded.rows.size() > 1) all.push_back(std::move(decoded));
   }
   if (!report["schemes"][0]["needles"].is_null()) {
     for (const char* key : {"depth", "kind"}) all.push_back(needle_overview(report, key));
@@ -279,6 +311,12 @@ void add_divergence(Csv& csv, const Json& scheme) {
       if (key.ends_with("_error") || key == "perplexity") continue;
       csv.add(scheme, key, "", depth, "", value,
               found.contains(key + "_error") ? found[key + "_error"] : Json());
+    }
+    if (!has_decoded(figures)) continue;
+    const Json& decoded = figures["decoded"];
+    for (const char* key : {"kl_mean", "same_top"}) {
+      csv.add(scheme, format_text("decoded_{}", key), "", depth, "", decoded[key],
+              decoded[format_text("{}_error", key)]);
     }
   }
 }

@@ -31,7 +31,7 @@ Result<std::vector<Tokens>> cut(std::span<const Token> text, int depth, int n_ch
 }
 
 Result<void> read_chunk(Model& model, std::span<const Token> chunk, int n_step_tokens,
-                        const TakeLogits& take) {
+                        const TakeLogits& take, int n_single) {
   llama_context* context = model.context();
   llama_memory_clear(llama_get_memory(context), true);
   const auto n_vocab = static_cast<std::size_t>(llama_vocab_n_tokens(model.vocab()));
@@ -40,8 +40,9 @@ Result<void> read_chunk(Model& model, std::span<const Token> chunk, int n_step_t
   llama_batch batch = llama_batch_init(n_step_tokens, 0, 1);
   const std::unique_ptr<llama_batch, void (*)(llama_batch*)> owner(
       &batch, [](llama_batch* b) { llama_batch_free(*b); });
-  for (int start = 0; start < n_chunk; start += n_step_tokens) {
-    batch.n_tokens = std::min(n_step_tokens, n_chunk - start);
+  for (int start = 0; start < n_chunk; start += batch.n_tokens) {
+    const int n_together = n_chunk - n_single - start;
+    batch.n_tokens = n_together > 0 ? std::min(n_step_tokens, n_together) : 1;
     for (int i = 0; i < batch.n_tokens; ++i) {
       batch.token[i] = chunk[static_cast<std::size_t>(start + i)];
       batch.pos[i] = start + i;

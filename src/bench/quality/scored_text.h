@@ -31,8 +31,9 @@ constexpr int n_scored(int depth) { return depth - 1 - depth / 2; }
 // Gets the logits of all tokens at one position of the chunk, and the token that really follows.
 using TakeLogits = std::function<Result<void>(std::span<const float> logits, Token next)>;
 
-// Computes n_step_tokens at a time (ModelOptions). All of them may have logits.
+// Computes n_step_tokens at a time (ModelOptions). All of them may have logits. The last n_single
+// tokens are computed one at a time, as the tokens of an answer are.
 [[nodiscard]] Result<void> read_chunk(Model& model, std::span<const Token> chunk, int n_step_tokens,
-                                      const TakeLogits& take);
+                                      const TakeLogits& take, int n_single = 0);
 
 }  // namespace slipstream::quality

@@ -44,7 +44,9 @@ Result<std::vector<SchemeResult>> run_suite(const SuiteOptions& options,
       continue;
     }
     results.push_back({.kv = kv, .found = std::move(*found)});
-    if (kv != "f16") results.back().judgement = judge(results.back().found.divergence);
+    if (kv != "f16") {
+      results.back().judgement = judge(results.back().found, results.front().found);
+    }
   }
   return results;
 }

@@ -28,7 +28,7 @@ struct SchemeResult {
   std::string kv;
   std::string error = {};  // why there are no figures; empty if there are
   ArmResult found = {};
-  std::optional<Judgement> judgement = {};  // nullopt for f16, and without divergences
+  std::optional<Judgement> judgement = {};  // nullopt for f16, and if nothing was judged
 };
 
 // The first result is that of f16.

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "bench/quality/arm.h"
@@ -33,6 +34,22 @@ inline constexpr Thresholds kBrokenFrom = {.kl_mean = 0.25, .same_top = 0.6};
 // This many tokens in a row whose keys or values are lost in a layer are half a tile.
 inline constexpr int kLostRun = 8;
 
+// Of the needles that f16 finds at a depth, a scheme that loses more than this share, and more than
+// one, is no longer fine. One that loses more than half of them, and more than two, is broken. They
+// count where f16 finds at least half: a model that finds fewer finds them by chance.
+inline constexpr double kNeedlesLostFine = 0.1;
+inline constexpr double kNeedlesLostBroken = 0.5;
+
+// The needles of one depth.
+struct NeedleCount {
+  int depth = 0;
+  int n = 0;       // that were asked for
+  int n_base = 0;  // that f16 finds
+  int n_kept = 0;  // of those, what the scheme finds
+};
+[[nodiscard]] std::vector<NeedleCount> count_needles(std::span<const NeedleAnswer> found,
+                                                     std::span<const NeedleAnswer> base);
+
 // The figure that exceeds the limit, or the lost tokens, in words; empty if there are none.
 [[nodiscard]] std::string what_is_past(const Thresholds& limit, const DepthFigures& figures);
 
@@ -43,5 +60,8 @@ struct Judgement {
 
 // Judges by the worst depth. nullopt if no divergence was measured.
 [[nodiscard]] std::optional<Judgement> judge(std::span<const DepthFigures> figures);
+// The same, and by the needles that f16 finds. Without divergences nothing is fine: nullopt if no
+// needles are lost either.
+[[nodiscard]] std::optional<Judgement> judge(const ArmResult& found, const ArmResult& base);
 
 }  // namespace slipstream::quality

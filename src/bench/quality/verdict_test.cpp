@@ -60,6 +60,54 @@ TEST(Verdict, TheWorstDepthDecides) {
   EXPECT_FALSE(judge({}));
 }
 
+TEST(Verdict, TokensReadOneAtATimeCountToo) {
+  DepthFigures figures = at(2048, 0.001, 0.99);
+  figures.decoded = {.n_tokens = 128, .kl_mean = 0.3, .same_top = 0.99};
+  const auto judgement = judge(std::vector{figures});
+  EXPECT_EQ(judgement->verdict, Verdict::kBroken);
+  EXPECT_TRUE(judgement->reason.contains("one at a time")) << judgement->reason;
+  figures.decoded.n_tokens = 0;
+  EXPECT_EQ(judge(std::vector{figures})->verdict, Verdict::kFine) << "none were";
+}
+
+// n needles at each of two depths: f16 finds n_base of them, and the scheme all of these but the
+// first n_lost at the second depth.
+std::optional<Judgement> with_needles(int n, int n_base, int n_lost, double kl = 0.001) {
+  ArmResult base;
+  ArmResult found;
+  for (const int depth : {512, 4096}) {
+    for (int i = 0; i < n; ++i) {
+      base.needles.push_back({.depth = depth, .right = i < n_base});
+      found.needles.push_back({.depth = depth, .right = depth == 512 || i >= n_lost});
+    }
+  }
+  if (kl > 0) found.divergence = {at(512, kl, 0.99)};
+  return judge(found, base);
+}
+
+TEST(Verdict, ASchemeThatLosesNeedlesIsNotFine) {
+  EXPECT_EQ(with_needles(20, 18, 0)->verdict, Verdict::kFine);
+  EXPECT_EQ(with_needles(20, 18, 1)->verdict, Verdict::kFine) << "a tenth may be chance";
+  EXPECT_EQ(with_needles(4, 4, 1)->verdict, Verdict::kFine) << "and so may be one";
+  const auto some = with_needles(20, 18, 2);
+  EXPECT_EQ(some->verdict, Verdict::kVisibleLoss);
+  EXPECT_EQ(some->reason, "2 of 18 needles that f16 finds at depth 4096 are lost");
+  EXPECT_EQ(with_needles(20, 18, 9)->verdict, Verdict::kVisibleLoss);
+  EXPECT_EQ(with_needles(20, 18, 10)->verdict, Verdict::kBroken);
+  EXPECT_EQ(with_needles(2, 2, 2)->verdict, Verdict::kVisibleLoss) << "two are too few";
+  EXPECT_EQ(with_needles(20, 18, 2, 0.3)->verdict, Verdict::kBroken) << "by its divergence";
+}
+
+TEST(Verdict, NeedlesThatF16FindsByChanceDoNotCount) {
+  EXPECT_EQ(with_needles(20, 9, 9)->verdict, Verdict::kFine);
+  EXPECT_EQ(with_needles(20, 10, 10)->verdict, Verdict::kBroken);
+}
+
+TEST(Verdict, WithoutDivergencesNothingIsFine) {
+  EXPECT_FALSE(with_needles(20, 18, 1, 0));
+  EXPECT_EQ(with_needles(20, 18, 10, 0)->verdict, Verdict::kBroken);
+}
+
 TEST(Verdict, ByName) {
   EXPECT_EQ(parse_verdict("broken"), Verdict::kBroken);
   EXPECT_EQ(parse_verdict("visible-loss"), Verdict::kVisibleLoss);

@@ -66,6 +66,7 @@ Result<quality::SuiteOptions> suite_options(const Options& options, const std::s
   for (const std::string& name : suite.schemes) {
     const Result<KvScheme> scheme = parse_kv_scheme(name);
     if (!scheme) return std::unexpected(scheme.error());
+    if (scheme->attend() != 0) suite.arm.n_decoded = quality::kDecodedTokens;
     if (!scheme->is_turbo() || !suite.arm.plugin.empty()) continue;
     suite.arm.plugin = options.plugin;
     if (!options.plugin.empty()) continue;
