@@ -21,8 +21,10 @@ namespace {
 struct InformedWish {
   std::string_view scheme;
   std::optional<KvFindings> findings = {};
+  // A scheme that reads a part of the tokens, and the context to which it was measured.
+  std::optional<KvScheme> limited = {};
+  std::int64_t limited_to = 0;
   std::filesystem::path key_profile = {};
-  [[nodiscard]] const KvFindings* found() const { return findings ? &*findings : nullptr; }
 };
 
 // f16 is included only if calibration chose it: turbo schemes are faster at depth.
@@ -66,6 +68,12 @@ Result<InformedWish> inform(const std::filesystem::path& model, const KvWish& wi
     if (!measured) return std::unexpected(measured.error());
     informed.findings = {.measured = std::move(*measured),
                          .broken = broken_ones(profile->evidence)};
+    if (const auto& attend = profile->evidence.attend; attend && !attend->chosen.empty()) {
+      const Result<KvScheme> scheme = parse_kv_scheme(attend->chosen);
+      if (!scheme) return std::unexpected(scheme.error());
+      informed.limited = *scheme;
+      informed.limited_to = attend->depth_max;
+    }
     return informed;
   }
   const Result<KvScheme> scheme = parse_kv_scheme(wish.scheme);
@@ -80,10 +88,16 @@ Result<InformedWish> inform(const std::filesystem::path& model, const KvWish& wi
   return informed;
 }
 
-void log_choice(const std::filesystem::path& model, const InformedWish& wish,
-                std::string_view scheme) {
+void log_choice(const std::filesystem::path& model, const InformedWish& wish, const KvPlan& plan) {
   if (!wish.findings) return;
-  log::info("kv.calibrated", {{"model", model.filename().string()}, {"kv", scheme}});
+  log::info("kv.calibrated", {{"model", model.filename().string()}, {"kv", plan.scheme}});
+  if (!wish.limited || plan.scheme == wish.limited->name()) return;
+  log::info("kv.reads_all",
+            {{"model", model.filename().string()},
+             {"why", plan.n_context > wish.limited_to
+                         ? format_text("{} was measured to {} tokens, and the context has {}",
+                                       wish.limited->name(), wish.limited_to, plan.n_context)
+                         : format_text("{} does not fit", wish.limited->name())}});
 }
 
 // How many bytes the model may take: at all, and without having been asked for a context.
@@ -106,12 +120,25 @@ std::int64_t default_context(const ModelProfile& profile, const ContextWish& con
   return context.n_useful > 0 ? std::min(n_ctx, context.n_useful) : n_ctx;
 }
 
+// What was found out, for a context of at most n_ctx tokens. A scheme that reads a part of the
+// tokens comes first where it was measured: who calibrates it asks for it.
+std::optional<KvFindings> findings_for(const InformedWish& kv, std::int64_t n_ctx) {
+  std::optional<KvFindings> findings = kv.findings;
+  if (findings && kv.limited && n_ctx <= kv.limited_to) {
+    findings->measured.insert(findings->measured.begin(), *kv.limited);
+  }
+  return findings;
+}
+
 Result<KvChoice> choose_or_check(const ModelProfile& profile, const InformedWish& kv,
                                  const ContextWish& context, const Budget& budget,
                                  bool has_plugin) {
+  const std::optional<KvFindings> findings = findings_for(
+      kv, context.shape.n_ctx > 0 ? context.shape.n_ctx : default_context(profile, context));
+  const KvFindings* found = findings ? &*findings : nullptr;
   std::vector<KvScheme> schemes;
   if (kv.scheme == "auto") {
-    schemes = candidates(profile.geometry, has_plugin, kv.found());
+    schemes = candidates(profile.geometry, has_plugin, found);
   } else {
     const Result<KvScheme> scheme = parse_kv_scheme(kv.scheme);
     if (!scheme) return std::unexpected(scheme.error());
@@ -127,7 +154,7 @@ Result<KvChoice> choose_or_check(const ModelProfile& profile, const InformedWish
     shape.n_ctx = std::min(shape.n_ctx, kContextLeast);
   }
   if (kv.scheme == "auto") {
-    return choose(profile, budget.available_bytes, shape, has_plugin, kv.found());
+    return choose(profile, budget.available_bytes, shape, has_plugin, found);
   }
   return check_fits(profile, schemes.front(), budget.available_bytes, shape, has_plugin);
 }
@@ -262,7 +289,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish,
       (*streaming)->plugin = *plugin;
       (*streaming)->has_products = has_products;
       if ((*streaming)->scheme.starts_with("turbo")) (*streaming)->key_profile = kv.key_profile;
-      log_choice(model, kv, (*streaming)->scheme);
+      log_choice(model, kv, **streaming);
       return std::move(**streaming);
     }
   }
@@ -287,7 +314,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish,
   } else {
     return std::unexpected(profile.error());
   }
-  log_choice(model, kv, plan.scheme);
+  log_choice(model, kv, plan);
   plan.has_products = has_products;
   if (plan.scheme.starts_with("turbo")) plan.key_profile = kv.key_profile;
   if (plan.scheme.starts_with("turbo") || has_products) plan.plugin = *plugin;

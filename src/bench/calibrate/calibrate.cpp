@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "bench/calibrate/attend_limits.h"
 #include "bench/calibrate/evidence_json.h"
 #include "bench/calibrate/probe.h"
 #include "bench/quality/needles.h"
@@ -25,12 +26,16 @@ constexpr double kStepBack = 0.7;
 // If divergences did not add up as expected, the budget shrinks by a little more
 // than the difference.
 constexpr double kMargin = 0.95;
+// The share of the budget that bits get if a query is to read a part of the tokens, too.
+constexpr double kShareOfBits = 0.5;
 constexpr const char* kFinestScheme = "turbo8";
 
 class Calibration {
  public:
   Calibration(const Options& options, const OnStage& on_stage)
-      : options_(options), on_stage_(on_stage) {
+      : options_(options),
+        on_stage_(on_stage),
+        budget_of_bits_(options.budget * (options.finds_attend ? kShareOfBits : 1)) {
     suite_.arm.model = options.model;
     suite_.arm.plugin = options.plugin;
     suite_.arm.text = options.text;
@@ -38,6 +43,7 @@ class Calibration {
     suite_.arm.n_chunks = options.n_chunks;
     suite_.arm.n_needle_texts = options.n_needle_texts;
     suite_.arm.needle_kinds = {"several", "paraphrased"};  // of one text
+    suite_.arm.n_decoded = options.finds_attend ? quality::kDecodedTokens : 0;
     suite_.arm.n_threads = options.n_threads;
     suite_.arm_command = options.arm_command;
   }
@@ -46,7 +52,7 @@ class Calibration {
     const auto started = std::chrono::steady_clock::now();
     for (const auto step :
          {&Calibration::read_sizes, &Calibration::choose_kernels, &Calibration::probe_layers,
-          &Calibration::read_f16, &Calibration::find_scheme}) {
+          &Calibration::read_f16, &Calibration::find_scheme, &Calibration::find_limit}) {
       if (const Result<void> done = (this->*step)(); !done) return std::unexpected(done.error());
     }
     evidence_.budget = options_.budget;
@@ -67,7 +73,14 @@ class Calibration {
     geometry_ = std::move(profile->geometry);
     depths_ = options_.depths;
     if (depths_.empty()) {
-      std::ranges::copy_if(kDefaultDepths, std::back_inserter(depths_), [this](int depth) {
+      std::vector<int> depths(kDefaultDepths.begin(), kDefaultDepths.end());
+      if (options_.finds_attend) {
+        depths.back() =
+            geometry_.n_ctx_train == 0
+                ? kAttendDepth
+                : static_cast<int>(std::min<std::int64_t>(kAttendDepth, geometry_.n_ctx_train));
+      }
+      std::ranges::copy_if(depths, std::back_inserter(depths_), [this](int depth) {
         return geometry_.n_ctx_train == 0 || depth <= geometry_.n_ctx_train;
       });
     }
@@ -77,6 +90,13 @@ class Calibration {
                               geometry_.n_ctx_train));
     }
     suite_.arm.depths = depths_;
+    if (options_.finds_attend && attend_limits(std::ranges::max(depths_)).empty()) {
+      return fail(
+          Code::kInvalidArgument,
+          format_text("the least that a query can be limited to are {} tokens: measure what "
+                      "that does at a --depth of {} or more",
+                      turbo::kAttendMin, 2 * turbo::kAttendMin));
+    }
     return {};
   }
 
@@ -111,7 +131,7 @@ class Calibration {
                          .n_layers_together = options_.n_layers_together,
                          .n_threads = options_.n_threads,
                          .has_products = suite_.arm.has_products,
-                         .budget = options_.budget};
+                         .budget = budget_of_bits_};
     const Result<nlohmann::json> answer =
         bench::ask_child(options_.probe_command, task, stage("measuring layers", probe_weight()));
     if (!answer) return std::unexpected(answer.error());
@@ -148,7 +168,7 @@ class Calibration {
     std::string last;
     while (evidence_.trials.size() < kTrialsMax && share > 0.01) {
       const WidthChoice choice = choose_widths(evidence_.probe.groups,
-                                               share * options_.budget - evidence_.probe.finest.kl);
+                                               share * budget_of_bits_ - evidence_.probe.finest.kl);
       const std::string kv = scheme_of(choice.groups);
       if (kv == last) {  // a smaller share of the budget gave the same scheme
         share *= kStepBack;
@@ -159,32 +179,77 @@ class Calibration {
       if (!trial) return std::unexpected(trial.error());
       if (trial->objection.empty()) return take(kv, choice);
       if (kv == kFinestScheme) break;
-      share *= trial->kl > options_.budget ? kMargin * options_.budget / trial->kl : kStepBack;
+      share *= trial->kl > budget_of_bits_ ? kMargin * budget_of_bits_ / trial->kl : kStepBack;
     }
     return take_finest();
   }
 
+  // What was found of a scheme, all depths together and each alone.
+  struct Findings {
+    Trial trial;
+    std::vector<DepthEvidence> at = {};
+  };
+
   Result<Trial> try_scheme(const std::string& kv, double kl_expected) {
-    Trial trial{.kv = kv, .kl_expected = kl_expected};
-    if (const auto done = try_task("divergence", divergence_weight(), trial); !done) {
+    Result<Findings> found = measure_scheme(kv, budget_of_bits_);
+    if (!found) return std::unexpected(found.error());
+    found->trial.kl_expected = kl_expected;
+    evidence_.trials.push_back(found->trial);
+    last_tried_ = std::move(found->at);
+    return std::move(found->trial);
+  }
+
+  Result<Findings> measure_scheme(const std::string& kv, double budget) {
+    Findings found{.trial = {.kv = kv}};
+    if (const auto done = try_task("divergence", divergence_weight(), budget, found); !done) {
       return std::unexpected(done.error());
     }
     // Needles take several times as long, and cannot rescue a scheme that exceeds the budget.
-    if (trial.objection.empty() && f16_finds_needles()) {
-      if (const auto done = try_task("needles", needle_weight(), trial); !done) {
+    if (found.trial.objection.empty() && f16_finds_needles()) {
+      if (const auto done = try_task("needles", needle_weight(), budget, found); !done) {
         return std::unexpected(done.error());
       }
     }
-    evidence_.trials.push_back(trial);
-    return trial;
+    return found;
   }
 
-  Result<void> try_task(const char* task, double weight, Trial& trial) {
+  // The least limit first, so that the report has the curve up to the one that is taken. Unlike
+  // those of layers, divergences of limits cannot be foretold: each is tried.
+  Result<void> find_limit() {
+    if (!options_.finds_attend) return {};
+    AttendEvidence attend{.depth_max = std::ranges::max(depths_)};
+    attend.trials.push_back({.kv = evidence_.chosen, .at = last_tried_});
+    for (const std::int64_t limit : attend_limits(attend.depth_max)) {
+      if (evidence_.chosen == "f16") break;
+      const std::string kv = format_text("{},attend={}", evidence_.chosen, limit);
+      Result<Findings> found = measure_scheme(kv, options_.budget);
+      if (!found) return std::unexpected(found.error());
+      attend.bytes_per_token = bytes(kv);
+      attend.trials.push_back({.kv = kv,
+                               .attend = limit,
+                               .at = std::move(found->at),
+                               .objection = std::move(found->trial.objection)});
+      if (!attend.trials.back().objection.empty()) continue;
+      attend.chosen = kv;
+      break;
+    }
+    attend.reason = attend_reason(attend);
+    evidence_.attend = std::move(attend);
+    evidence_.notes.push_back(
+        format_text("bits were chosen within a divergence of {}, half of the budget: the rest is "
+                    "for reading a part of the tokens",
+                    budget_of_bits_));
+    return {};
+  }
+
+  Result<void> try_task(const char* task, double weight, double budget, Findings& into) {
+    Trial& trial = into.trial;
     suite_.arm.tasks = {task};
     const Result<quality::ArmResult> found = run_arm_in_child(
         suite_, trial.kv, stage(format_text("trying {}: {}", trial.kv, task), weight));
     if (!found) return std::unexpected(found.error());
-    trial.objection = objection_to(*found, f16_, options_.budget, trial);
+    trial.objection = objection_to(*found, f16_, budget, trial);
+    add_findings(*found, f16_, into.at);
     return {};
   }
 
@@ -241,7 +306,7 @@ class Calibration {
     return text + format_text(
                       "The smallest whose divergence, layer by layer, adds up to no more "
                       "than the budget of {}.",
-                      options_.budget);
+                      budget_of_bits_);
   }
 
   // Layers are only compared with each other, and what follows from it is tried on all chunks.
@@ -251,9 +316,11 @@ class Calibration {
   bench::OnProgress stage(std::string what, double weight) {
     const double from = std::exchange(done_, done_ + weight);
     return [this, what = std::move(what), from, weight](double part) {
-      // f16 and one trial are certain; further trials add to this.
+      // f16 and one trial are certain, and one with a limit if that was asked for; further trials
+      // add to this.
+      const double n_trials = options_.finds_attend ? 3 : 2;
       const double all =
-          std::max(done_, probe_weight() + 2 * (divergence_weight() + needle_weight()));
+          std::max(done_, probe_weight() + n_trials * (divergence_weight() + needle_weight()));
       on_stage_((from + part * weight) / all, what);
     };
   }
@@ -262,7 +329,11 @@ class Calibration {
         static_cast<double>(group_layers(geometry_, options_.n_layers_together).size());
     return kFitTokens + (10 + 6 * n_groups) * n_probe_chunks() * depths_.front();
   }
-  [[nodiscard]] double divergence_weight() const { return depth_sum() * options_.n_chunks; }
+  // A token that is computed alone takes about as long as ten of a prompt.
+  [[nodiscard]] double divergence_weight() const {
+    const auto n_depths = static_cast<double>(depths_.size());
+    return (depth_sum() + 10.0 * suite_.arm.n_decoded * n_depths) * options_.n_chunks;
+  }
   [[nodiscard]] double needle_weight() const {
     return depth_sum() *
            quality::n_needle_texts_read(suite_.arm.needle_kinds, options_.n_needle_texts);
@@ -276,7 +347,9 @@ class Calibration {
   ModelGeometry geometry_;
   std::vector<int> depths_;
   quality::SuiteOptions suite_;
+  double budget_of_bits_;
   quality::ArmResult f16_;
+  std::vector<DepthEvidence> last_tried_;
   double done_ = 0;
   Evidence evidence_;
 };

@@ -5,6 +5,8 @@
 //   choose     the fewest bytes whose costs add up to the budget (width_choice.h)
 //   try        that scheme as a whole, like eval: divergence at each depth, needles
 //   step back  to a part of the budget and try again, until there is no objection
+//   limit      if asked for: what a query reads of that scheme (attend=N), to the fewest tokens to
+//              which there is no objection (attend_limits.h)
 //
 // f16 and all schemes are read by the same kernels: the plugin's own where they are faster.
 //
@@ -30,7 +32,7 @@ struct Options {
   std::string text = {};         // a file; empty: plain_text()
   std::string scratch = {};      // a directory for log-probabilities
   std::string key_profile = {};  // where the data fitted to keys is written
-  // For trials; the probe uses the first. Empty: kDefaultDepths that the model allows.
+  // For trials; the probe uses the first. Empty: the default ones that the model allows.
   std::vector<int> depths = {};
   int n_chunks = 2;  // of trials; the probe, which reads them dozens of times, takes half
   int n_needle_texts = 1;
@@ -38,12 +40,15 @@ struct Options {
   int n_threads = 0;
   std::string prompts = "auto";  // who reads prompts: "on" for the plugin's own kernels, "off"
   double budget = 0;             // for the mean KL divergence
+  bool finds_attend = false;     // bits get half of the budget then, and the limit the rest
   std::vector<std::string> probe_command = {};  // runs answer_as_probe() in another process
   std::vector<std::string> arm_command = {};    // runs quality::answer_as_arm() in another process
 };
 
 // If f16 is slow at depth, a deeper trial of it would take longer than everything else.
 inline constexpr std::array<int, 2> kDefaultDepths = {512, 1024};
+// With a limit on what a query reads, the last depth: limits of up to half of it are tried.
+inline constexpr int kAttendDepth = 8192;
 
 // The progress from 0 to 1, and the current work.
 using OnStage = std::function<void(double done, std::string_view what)>;

@@ -4,6 +4,8 @@
 // Threads: immutable. Errors: none.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,6 +64,34 @@ struct Trial {
   std::string objection = {};  // why it was rejected; empty if it was chosen
 };
 
+// A scheme at one depth. Figures of decoding are of tokens that were read one at a time.
+struct DepthEvidence {
+  int depth = 0;
+  double kl = 0;
+  double same_top = 1;
+  double kl_decoded = 0;
+  double same_top_decoded = 1;
+  int n_needles = 0;  // needles that f16 finds; 0 if they were not asked for
+  int n_needles_found = 0;
+};
+
+// The chosen scheme, tried as a whole with a limit on how many tokens a query reads.
+struct AttendTrial {
+  std::string kv;
+  std::int64_t attend = 0;  // the limit; 0: all is read
+  std::vector<DepthEvidence> at = {};
+  std::string objection = {};
+};
+
+// The search for the smallest limit. It holds to the depth that was measured, and not beyond.
+struct AttendEvidence {
+  std::string chosen = {};  // "turbo4,attend=2048"; empty: no limit is small enough to be of use
+  std::string reason = {};
+  int depth_max = 0;
+  double bytes_per_token = 0;            // of the scheme with a limit
+  std::vector<AttendTrial> trials = {};  // the first reads all, the last is the chosen one
+};
+
 struct Evidence {
   std::string chosen;       // the scheme
   std::string reason = {};  // why no smaller one was chosen, in a sentence
@@ -71,8 +101,9 @@ struct Evidence {
   double bytes_per_token_turbo8v4 = 0;
   std::vector<ChosenGroup> groups = {};  // of the chosen scheme
   ProbeResult probe = {};
-  std::vector<int> depths = {};    // of the trials
-  std::vector<Trial> trials = {};  // the last one is the chosen scheme
+  std::vector<int> depths = {};               // of the trials
+  std::vector<Trial> trials = {};             // the last one is the chosen scheme
+  std::optional<AttendEvidence> attend = {};  // if a limit was asked for
   std::vector<std::string> notes = {};
   double seconds = 0;
 };

@@ -30,6 +30,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProbeResult, depth, n_chunks, n_tokens, fines
                                    key_offset, key_fitting, groups)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trial, kv, kl_expected, kl, same_top, n_needles, n_needles_found,
                                    objection)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DepthEvidence, depth, kl, same_top, kl_decoded, same_top_decoded,
+                                   n_needles, n_needles_found)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AttendTrial, kv, attend, at, objection)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AttendEvidence, chosen, reason, depth_max, bytes_per_token,
+                                   trials)
+// Without `attend`, which not every profile has (profile.cpp).
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Evidence, chosen, reason, budget, bytes_per_token,
                                    bytes_per_token_f16, bytes_per_token_turbo8v4, groups, probe,
                                    depths, trials, notes, seconds)

@@ -5,19 +5,6 @@
 #include "bench/quality/verdict.h"
 
 namespace slipstream::calibrate {
-namespace {
-
-// Counts the needles that f16 finds, and those of them that are found here too.
-void count_needles(const quality::ArmResult& found, const quality::ArmResult& f16, Trial& trial) {
-  const std::size_t n = std::min(found.needles.size(), f16.needles.size());
-  for (std::size_t i = 0; i < n; ++i) {
-    if (!f16.needles[i].right) continue;
-    ++trial.n_needles;
-    if (found.needles[i].right) ++trial.n_needles_found;
-  }
-}
-
-}  // namespace
 
 std::string objection_to(const quality::ArmResult& found, const quality::ArmResult& f16,
                          double budget, Trial& trial) {
@@ -30,9 +17,16 @@ std::string objection_to(const quality::ArmResult& found, const quality::ArmResu
   for (const quality::DepthFigures& at : found.divergence) {
     trial.kl = std::max(trial.kl, at.divergence.kl_mean);
     trial.same_top = std::min(trial.same_top, at.divergence.same_top);
+    if (at.decoded.n_tokens > 0) {
+      trial.kl = std::max(trial.kl, at.decoded.kl_mean);
+      trial.same_top = std::min(trial.same_top, at.decoded.same_top);
+    }
     if (objection.empty()) objection = quality::what_is_past(limit, at);
   }
-  count_needles(found, f16, trial);
+  for (const quality::NeedleCount& count : quality::count_needles(found.needles, f16.needles)) {
+    trial.n_needles += count.n_base;
+    trial.n_needles_found += count.n_kept;
+  }
   const int n_lost = trial.n_needles - trial.n_needles_found;
   if (objection.empty() && n_lost > 0) {
     objection = format_text("{} of {} needles that f16 finds {} lost", n_lost, trial.n_needles,

@@ -14,6 +14,18 @@ namespace {
 
 using nlohmann::json;
 
+json with_attend(const Evidence& evidence) {
+  json object = evidence;
+  if (evidence.attend) object["attend"] = *evidence.attend;
+  return object;
+}
+
+Evidence evidence_of(const json& object) {
+  auto evidence = object.get<Evidence>();
+  if (object.contains("attend")) evidence.attend = object["attend"].get<AttendEvidence>();
+  return evidence;
+}
+
 json to_json_object(const Profile& profile) {
   return {{"format", kProfileFormat},
           {"slipstream", profile.slipstream},
@@ -23,7 +35,7 @@ json to_json_object(const Profile& profile) {
           {"llama_cpp", profile.llama_cpp},
           {"ggml", profile.ggml},
           {"machine", profile.machine},
-          {"evidence", profile.evidence}};
+          {"evidence", with_attend(profile.evidence)}};
 }
 
 Profile from_json_object(const json& object) {
@@ -35,7 +47,7 @@ Profile from_json_object(const json& object) {
           .llama_cpp = object.at("llama_cpp"),
           .ggml = object.at("ggml"),
           .machine = object.at("machine"),
-          .evidence = object.at("evidence").get<Evidence>()};
+          .evidence = evidence_of(object.at("evidence"))};
 }
 
 std::unexpected<Error> damaged(const std::filesystem::path& path, std::string_view what) {
@@ -108,6 +120,11 @@ Result<Profile> load_profile(const std::filesystem::path& path, std::string_view
   }
   if (const Result<KvScheme> scheme = parse_kv_scheme(profile.evidence.chosen); !scheme) {
     return damaged(path, scheme.error().message);
+  }
+  if (const auto& attend = profile.evidence.attend; attend && !attend->chosen.empty()) {
+    const Result<KvScheme> scheme = parse_kv_scheme(attend->chosen);
+    if (!scheme) return damaged(path, scheme.error().message);
+    if (scheme->attend() == 0) return damaged(path, "a limit is missing");
   }
   if (!profile.keys.empty()) {
     profile.keys = path.parent_path() / profile.keys.filename();

@@ -81,6 +81,28 @@ TEST_F(ProfileFile, IsReadAsItWasWritten) {
       << "nothing unfinished is left behind";
 }
 
+TEST_F(ProfileFile, HasTheLimitIfOneWasSearched) {
+  ASSERT_TRUE(write_profile(profile(), path_));
+  EXPECT_FALSE(load_profile(path_, "abcd", "1.2.3")->evidence.attend);
+  Profile with_limit = profile();
+  with_limit.evidence.attend = {
+      .chosen = "turbo4,attend=2048",
+      .depth_max = 8192,
+      .trials = {{.kv = "turbo4,attend=2048", .attend = 2048, .at = {{.depth = 512, .kl = 0.1}}}}};
+  ASSERT_TRUE(write_profile(with_limit, path_));
+  const Result<Profile> read = load_profile(path_, "abcd", "1.2.3");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_TRUE(read->evidence.attend);
+  EXPECT_EQ(read->evidence.attend->chosen, "turbo4,attend=2048");
+  EXPECT_EQ(read->evidence.attend->depth_max, 8192);
+  EXPECT_EQ(read->evidence.attend->trials[0].at[0].kl, 0.1);
+  for (const char* chosen : {"turbo4", "turbo4,attend=1"}) {
+    with_limit.evidence.attend->chosen = chosen;
+    ASSERT_TRUE(write_profile(with_limit, path_));
+    EXPECT_EQ(load_profile(path_, "abcd", "1.2.3").error().code, Code::kCorrupt) << chosen;
+  }
+}
+
 TEST_F(ProfileFile, OfAnotherModelOrVersionIsRefused) {
   ASSERT_TRUE(write_profile(profile(), path_));
   const Result<Profile> other_model = load_profile(path_, "ef01", "1.2.3");
@@ -150,6 +172,17 @@ TEST(WhyBroken, GoesByWhatWasMeasuredOfTheSchemeItself) {
   EXPECT_EQ(complaint("turbo4"), "");
   EXPECT_THAT(complaint("turbo3"), HasSubstr("turbo3 at a mean KL divergence of 0.600"));
   EXPECT_THAT(complaint("q4_0"), HasSubstr("top token in 50.0 %"));
+}
+
+TEST(WhyBroken, ALimitThatWasTriedIsJudgedByItsWorstDepth) {
+  Evidence found = evidence();
+  found.attend = {.trials = {{.kv = "turbo4,attend=512",
+                              .attend = 512,
+                              .at = {{.depth = 512, .kl = 0.1},
+                                     {.depth = 4096, .kl = 0.1, .kl_decoded = 0.4}}}}};
+  const auto why = why_broken(found, *parse_kv_scheme("turbo4,attend=512"));
+  EXPECT_THAT(why.value_or(""), HasSubstr("turbo4,attend=512 at a mean KL divergence of 0.400"));
+  EXPECT_FALSE(why_broken(found, *parse_kv_scheme("turbo4,attend=1024")));
 }
 
 TEST(WhyBroken, ElseByWhatItsLayersAddUpTo) {

@@ -60,6 +60,51 @@ std::string trial_table(const Evidence& evidence) {
   return table.plain();
 }
 
+std::string needles_text(const AttendTrial& trial) {
+  Trial all;
+  for (const DepthEvidence& at : trial.at) {
+    all.n_needles += at.n_needles;
+    all.n_needles_found += at.n_needles_found;
+  }
+  return needles_text(all);
+}
+
+// The curve: what fewer tokens cost at each depth.
+std::string attend_table(const AttendEvidence& attend) {
+  std::vector<std::string> heading = {"reads"};
+  for (const DepthEvidence& at : attend.trials.front().at) {
+    heading.push_back(format_text("KL at {}", at.depth));
+    heading.emplace_back("decoded");
+  }
+  heading.insert(heading.end(), {"needles", ""});
+  bench::TextTable table(heading);
+  for (const AttendTrial& trial : attend.trials) {
+    std::vector<std::string> row = {trial.attend == 0 ? "all" : std::to_string(trial.attend)};
+    for (const DepthEvidence& at : trial.at) {
+      row.push_back(format_text("{:.4f}", at.kl));
+      row.push_back(format_text("{:.4f}", at.kl_decoded));
+    }
+    row.push_back(needles_text(trial));
+    row.push_back(trial.kv == attend.chosen ? "taken" : trial.objection);
+    table.add(std::move(row));
+  }
+  return table.plain();
+}
+
+std::string attend_text(const AttendEvidence& attend) {
+  std::string text;
+  if (attend.trials.size() > 1) {
+    text = format_text(
+        "What reading a part of the tokens costs: mean KL divergence from f16, and that of tokens "
+        "read one at a time\n{}\n",
+        attend_table(attend));
+  }
+  if (!attend.chosen.empty()) {
+    text += format_text("{}: {:.0f} bytes per token\n", attend.chosen, attend.bytes_per_token);
+  }
+  return text + format_text("Why: {}\n", attend.reason);
+}
+
 }  // namespace
 
 std::string report_for_terminal(const Evidence& evidence) {
@@ -80,6 +125,7 @@ std::string report_for_terminal(const Evidence& evidence) {
       evidence.bytes_per_token_f16 / evidence.bytes_per_token, evidence.bytes_per_token_turbo8v4,
       evidence.bytes_per_token_turbo8v4 / evidence.bytes_per_token);
   text += format_text("Why: {}\n", evidence.reason);
+  if (evidence.attend) text += "\n" + attend_text(*evidence.attend);
   for (const std::string& note : evidence.notes) text += format_text("Note: {}\n", note);
   return text;
 }

@@ -22,6 +22,15 @@ std::optional<std::string> past_limit(std::string_view kv, double kl, double sam
   return std::nullopt;
 }
 
+std::optional<std::string> past_limit_at_any(const AttendTrial& trial) {
+  for (const DepthEvidence& at : trial.at) {
+    auto past = past_limit(trial.kv, at.kl, at.same_top);
+    if (!past) past = past_limit(trial.kv, at.kl_decoded, at.same_top_decoded);
+    if (past) return past;
+  }
+  return std::nullopt;
+}
+
 // The least that a width is known to add: fewer bits than were measured are no better.
 double kl_at_least(const std::vector<WidthOption>& options, int bits) {
   double kl = 0;
@@ -47,6 +56,11 @@ turbo::Bits widest(const KvScheme& scheme, const LayerGroup& group) {
 std::optional<std::string> why_broken(const Evidence& evidence, const KvScheme& scheme) {
   for (const Trial& trial : evidence.trials) {
     if (trial.kv == scheme.name()) return past_limit(trial.kv, trial.kl, trial.same_top);
+  }
+  if (evidence.attend) {
+    for (const AttendTrial& trial : evidence.attend->trials) {
+      if (trial.kv == scheme.name()) return past_limit_at_any(trial);
+    }
   }
   for (const SchemeEvidence& known : evidence.probe.schemes) {
     if (known.kv == scheme.name()) return past_limit(known.kv, known.kl, known.same_top);

@@ -18,6 +18,10 @@ Command::Command(CLI::App& app) {
                    "what eval calls fine")
       ->check(CLI::Range(1e-6, 10.0))
       ->capture_default_str();
+  calibrate_->add_flag(
+      "--attend", work.finds_attend,
+      "Find out, too, how few tokens a query has to read (attend=N in a scheme), to "
+      "the deepest --depth; --kv auto then uses that for contexts up to this depth");
   calibrate_->add_option("--text", work.text, "A text for the model to read (default: built in)")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
@@ -26,7 +30,7 @@ Command::Command(CLI::App& app) {
            ->add_option(
                "--depth", work.depths,
                "Tokens of a chunk, and of a text with needles, such as 512,4k; layers are measured "
-               "at the first (default: 512,1024, as far as the model goes)")
+               "at the first (default: 512,1024, with --attend 512,8k, as far as the model goes)")
            ->delimiter(','),
       16);
   calibrate_

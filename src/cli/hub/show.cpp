@@ -164,6 +164,12 @@ void print_profile(const std::filesystem::path& path) {
   } else {
     print("", "its keys could not be fitted");
   }
+  if (evidence.attend && !evidence.attend->chosen.empty()) {
+    print("", format_text("for a context of up to {} tokens --kv auto takes --kv {}",
+                          evidence.attend->depth_max, evidence.attend->chosen));
+  } else if (evidence.attend) {
+    print("", "a query has to read all tokens, as far as was measured");
+  }
   print("", "mean KL divergence from f16; --kv auto takes the first turbo scheme that fits:");
   for (const calibrate::SchemeEvidence& scheme : measured_schemes(evidence)) {
     print("", format_text("--kv {:<9} {:.5f}, the same top token in {:.1f} %", scheme.kv, scheme.kl,
