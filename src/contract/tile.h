@@ -76,14 +76,16 @@ constexpr std::int64_t precise_slots(std::int64_t n_cells) {
   return std::min(n_chunks(n_cells), std::max<std::int64_t>(n_chunks(n_cells) / 64, 4));
 }
 
-// The signs of a chunk of one head's keys: a byte for eight channels of a token.
-constexpr std::size_t chunk_sign_bytes(int head_dim) {
-  return static_cast<std::size_t>(head_dim / 8 * kChunkTokens);
+// The signs of one head's keys lie in planes, each a byte for eight channels of every token. From
+// one plane to the next is an odd number of cache lines, so that a token's bytes do not compete for
+// the same places of the processor's caches.
+constexpr int n_sign_planes(int head_dim) { return head_dim / 8; }
+constexpr std::size_t sign_plane_bytes(std::int64_t n_cells) {
+  return static_cast<std::size_t>(n_chunks(n_cells) | 1) * kChunkTokens;
 }
-// The signs of one head's keys, and one f16 scale for each token.
+// The planes of one head, and one more for scales, a byte each.
 constexpr std::size_t sign_bytes(int head_dim, std::int64_t n_cells) {
-  return static_cast<std::size_t>(n_chunks(n_cells)) *
-         (chunk_sign_bytes(head_dim) + kChunkTokens * sizeof(std::uint16_t));
+  return static_cast<std::size_t>(n_sign_planes(head_dim) + 1) * sign_plane_bytes(n_cells);
 }
 
 // All that one head takes, with the chunks in 8 bits, which have one scale for a vector, and with

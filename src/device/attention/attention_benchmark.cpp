@@ -5,6 +5,9 @@
 // decode/SCHEME/gG/dD/tT: attention of one token with G query heads per KV head and head size D
 // over 32K tokens, on T threads. The KV caches are larger than the processor's cache. "of_read" is
 // the share of the read bandwidth, which is measured just before on the same number of threads.
+// decode/.../n131072: over so many tokens. prompt/...: of the last 128 tokens, with fewer heads.
+// These forget what the processor's caches hold before each turn, as a model's other layers do.
+// "best_cpu_ms": the processor's time on all threads, the least of all turns.
 #include <benchmark/benchmark.h>
 #include <ggml-backend.h>
 #include <ggml-cpp.h>
@@ -13,11 +16,13 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <numeric>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/format.h"
@@ -31,11 +36,17 @@ namespace slipstream::turbo {
 namespace {
 
 constexpr std::int64_t kTokens = 32768;
+constexpr std::int64_t kPromptRows = 128;
 
 double seconds_of(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Of all threads: what others do on the machine counts for little.
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
 }
 
 void on_threads(int n_threads, const std::function<void(int)>& work) {
@@ -44,41 +55,45 @@ void on_threads(int n_threads, const std::function<void(int)>& work) {
   work(0);
 }
 
+constexpr std::size_t kReadBytes = std::size_t{1} << 29;
+
+// Reads more than the processor's caches hold.
+void read_much(int n_threads) {
+  static const std::vector<std::uint64_t> memory(kReadBytes / sizeof(std::uint64_t), 1);
+  on_threads(n_threads, [&](int thread) {
+    const std::size_t n = memory.size() / static_cast<std::size_t>(n_threads);
+    const auto* start = memory.data() + n * static_cast<std::size_t>(thread);
+    benchmark::DoNotOptimize(std::reduce(start, start + n, std::uint64_t{0}, std::bit_xor<>()));
+  });
+}
+
 // Bytes per second that n_threads threads read together, best of five.
 double read_bandwidth(int n_threads) {
-  constexpr std::size_t kBytes = std::size_t{1} << 29;
-  static const std::vector<std::uint64_t> memory(kBytes / sizeof(std::uint64_t), 1);
   double best = 0;
   for (int i = 0; i < 5; ++i) {
-    const double seconds = seconds_of([&] {
-      on_threads(n_threads, [&](int thread) {
-        const std::size_t n = memory.size() / static_cast<std::size_t>(n_threads);
-        const auto* start = memory.data() + n * static_cast<std::size_t>(thread);
-        benchmark::DoNotOptimize(std::reduce(start, start + n, std::uint64_t{0}, std::bit_xor<>()));
-      });
-    });
-    best = std::max(best, static_cast<double>(kBytes) / seconds);
+    const double seconds = seconds_of([&] { read_much(n_threads); });
+    best = std::max(best, static_cast<double>(kReadBytes) / seconds);
   }
   return best;
 }
 
-// One layer of a KV cache filled with random rows, and an attention of n_rows rows over it.
+// One layer of a KV cache filled with random rows, and an attention of the last n_rows rows over it.
 class Layer {
  public:
   Layer(const std::string& scheme, std::int64_t group, std::int64_t head_dim, std::int64_t n_heads,
-        std::int64_t n_rows)
+        std::int64_t n_rows, std::int64_t n_tokens)
       : type_(parse_scheme(scheme).value()) {
     caches_.reset(ggml_init({.mem_size = 1 << 16, .mem_buffer = nullptr, .no_alloc = true}));
-    context_.reset(ggml_init(
-        {.mem_size =
-             static_cast<std::size_t>(n_rows * (group * n_heads * head_dim * 8 + kTokens * 2)) +
-             (1 << 20),
-         .mem_buffer = nullptr,
-         .no_alloc = false}));
+    context_.reset(
+        ggml_init({.mem_size = static_cast<std::size_t>(
+                                   n_rows * (group * n_heads * head_dim * 8 + n_tokens * 2 + 8)) +
+                               (1 << 20),
+                   .mem_buffer = nullptr,
+                   .no_alloc = false}));
     ggml_tensor* sides[2];
     for (int side = 0; side < 2; ++side) {
       sides[side] =
-          ggml_new_tensor_3d(caches_.get(), GGML_TYPE_F16, head_dim * n_heads, kTokens, 1);
+          ggml_new_tensor_3d(caches_.get(), GGML_TYPE_F16, head_dim * n_heads, n_tokens, 1);
       ggml_set_name(sides[side], side == 0 ? "cache_k_l0" : "cache_v_l0");
     }
     buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(caches_.get(), type_.handle()));
@@ -89,11 +104,11 @@ class Layer {
     for (std::int64_t i = 0; i < ggml_nelements(query); ++i) {
       static_cast<float*>(query->data)[i] = gauss(random);
     }
-    ggml_tensor* mask = ggml_new_tensor_4d(context_.get(), GGML_TYPE_F16, kTokens, n_rows, 1, 1);
+    ggml_tensor* mask = ggml_new_tensor_4d(context_.get(), GGML_TYPE_F16, n_tokens, n_rows, 1, 1);
     std::fill_n(static_cast<ggml_fp16_t*>(mask->data), ggml_nelements(mask), ggml_fp16_t{0});
     const auto view = [&](ggml_tensor* cache) {
       ggml_tensor* rows =
-          ggml_view_4d(context_.get(), cache, head_dim, n_heads, kTokens, 1,
+          ggml_view_4d(context_.get(), cache, head_dim, n_heads, n_tokens, 1,
                        ggml_row_size(cache->type, head_dim), cache->nb[1], cache->nb[2], 0);
       return ggml_permute(context_.get(), rows, 0, 2, 1, 3);
     };
@@ -106,6 +121,11 @@ class Layer {
              .values = find_cache(sides[1]),
              .first_stream = 0,
              .plan = &plan_};
+    if (n_rows > 1) {
+      task_.own_cells = ggml_new_tensor_1d(context_.get(), GGML_TYPE_I64, n_rows);
+      auto* cells = static_cast<std::int64_t*>(task_.own_cells->data);
+      std::iota(cells, cells + n_rows, n_tokens - n_rows);
+    }
     n_bytes_ = CompressedCache::n_bytes(task_.keys->compressed()->shape()) +
                CompressedCache::n_bytes(task_.values->compressed()->shape());
   }
@@ -123,7 +143,7 @@ class Layer {
     const auto head_dim = static_cast<std::size_t>(cache.shape().head_dim);
     std::vector<float> pool(head_dim + 4096);
     for (float& value : pool) value = gauss(random);
-    for (std::int64_t row = 0; row < kTokens; ++row) {
+    for (std::int64_t row = 0; row < cache.shape().n_cells; ++row) {
       for (std::int64_t head = 0; head < cache.shape().n_heads; ++head) {
         cache.write(row, head, std::span<const float>(pool).subspan(random() % 4096, head_dim));
       }
@@ -142,7 +162,7 @@ class Layer {
 
 void decode(benchmark::State& state, const std::string& scheme, std::int64_t group,
             std::int64_t head_dim, int n_threads) {
-  Layer layer(scheme, group, head_dim, 64 * 128 / head_dim, 1);
+  Layer layer(scheme, group, head_dim, 64 * 128 / head_dim, 1, kTokens);
   const double bandwidth = read_bandwidth(n_threads);
   layer.plan(n_threads);
   double seconds = 0;
@@ -160,6 +180,21 @@ void decode(benchmark::State& state, const std::string& scheme, std::int64_t gro
   state.counters["of_read"] = n_bytes * n_iterations / seconds / bandwidth;
   state.counters["best_of_read"] = n_bytes / best / bandwidth;
   state.counters["read_GB/s"] = bandwidth / 1e9;
+}
+
+void at_depth(benchmark::State& state, const std::string& scheme, int n_threads,
+              std::int64_t n_rows, std::int64_t n_tokens) {
+  Layer layer(scheme, 2, 128, n_rows == 1 ? 16 : 4, n_rows, n_tokens);
+  layer.plan(n_threads);
+  double best = 1e9;
+  for (auto _ : state) {
+    read_much(n_threads);
+    const double before = processor_seconds();
+    state.SetIterationTime(
+        seconds_of([&] { on_threads(n_threads, [&](int thread) { layer.run(thread); }); }));
+    best = std::min(best, processor_seconds() - before);
+  }
+  state.counters["best_cpu_ms"] = best * 1e3;
 }
 
 void encode(benchmark::State& state, int bits, int head_dim) {
@@ -195,6 +230,18 @@ void register_all() {
               ->UseManualTime()
               ->Unit(benchmark::kMillisecond);
         }
+      }
+    }
+  }
+  for (const char* scheme : {"turbo4", "turbo4,attend=4096"}) {
+    for (const std::int64_t n_tokens : {8192, 32768, 131072, 262144}) {
+      for (const auto& [what, n_rows] :
+           {std::pair{"decode", std::int64_t{1}}, std::pair{"prompt", kPromptRows}}) {
+        benchmark::RegisterBenchmark(
+            format_text("{}/{}/g2/d128/t2/n{}", what, scheme, n_tokens),
+            [=](benchmark::State& state) { at_depth(state, scheme, 2, n_rows, n_tokens); })
+            ->UseManualTime()
+            ->Unit(benchmark::kMillisecond);
       }
     }
   }

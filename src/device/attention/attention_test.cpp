@@ -36,8 +36,9 @@ TEST_P(Attention, MatchesTheTextbook) {
           error_of_codes += (coarse[c] - wanted[c]) * (coarse[c] - wanted[c]);
         }
       }
-      // Fails if a chunk was read as codes that should have been read precisely.
-      if (case_.own_cells) {
+      // Fails if a chunk was read as codes that should have been read precisely. A planted token,
+      // which is far away, leaves no weight for these chunks.
+      if (case_.own_cells && !case_.planted) {
         ASSERT_LT(error, error_of_codes / 8) << "stream " << stream << " query " << query;
       }
     }

@@ -1,13 +1,16 @@
 #include "device/attention/chunk_choice.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "device/attention/amx.h"
+#include "device/attention/amx_signs.h"
 #include "device/attention/chunk_mask.h"
 #include "device/attention/kernel_choice.h"
 #include "device/attention/query_kernels.h"
@@ -20,13 +23,17 @@ namespace {
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 // From this many queries on, expanding signs for AMX is faster than looking up sums.
 constexpr std::size_t kQueriesForAmx = 16;
+// With fewer chunks for one candidate two passes would read hardly less than one.
+constexpr std::int64_t kTwoPassesFrom = 2;
+// The first pass reads one plane of four, but at least 32 channels.
+constexpr std::size_t kFirstPassShare = 4;
+constexpr std::size_t kFirstPlanesMin = 4;
 
 // Consecutive queries that choose together.
 struct Chooser {
   std::size_t first;
   std::size_t end;
   std::int64_t n_chunks;  // how many they may read
-  bool is_limited = false;
 };
 
 class Choice {
@@ -39,14 +46,21 @@ class Choice {
   [[nodiscard]] bool sees(std::size_t q, int chunk) const {
     return queries_[q].visibility[chunk] != Visibility::kNone;
   }
-  [[nodiscard]] bool any_sees(const Chooser& chooser, int chunk) const;
   void find_choosers();
+  void combine_visibility(const Chooser& chooser);
   void prepare_queries();
-  void combine_visibility();
-  void estimate();
-  void estimate_chunk(int idx, std::size_t first, std::size_t n);
-  void multiply_on_amx(const std::uint8_t* signs, std::size_t first, std::size_t n);
   void choose_for(const Chooser& chooser);
+  [[nodiscard]] bool uses_amx(const Chooser& chooser) const;
+  [[nodiscard]] std::size_t n_first_planes(const Chooser& chooser) const;
+  [[nodiscard]] std::vector<std::uint16_t> loudest_planes(const Chooser& chooser,
+                                                          std::size_t n) const;
+  void estimate(const Chooser& chooser, std::span<const std::uint16_t> planes);
+  void scan(const Chooser& chooser, std::span<const std::uint16_t> planes);
+  void scan_on_amx(const Chooser& chooser, std::span<const std::uint16_t> planes);
+  void estimate_masked(int idx, std::size_t first, std::size_t n,
+                       std::span<const std::uint16_t> planes);
+  void score(const Chooser& chooser);
+  void keep_best(std::int64_t n);
   void keep_always(const Chooser& chooser);
   void hide_others(const Chooser& chooser);
 
@@ -59,11 +73,13 @@ class Choice {
   bool with_amx_;
   int n_chunks_;
   std::vector<Chooser> choosers_;
-  std::vector<bool> is_limited_;      // by query
+  std::vector<std::uint16_t> all_planes_;
+  // Of the chooser whose turn it is:
   std::vector<Visibility> combined_;  // by chunk
+  std::vector<int> candidates_;       // chunks, in order
+  std::vector<int> whole_;            // those of which nothing is hidden
   std::vector<float> scores_;         // by chunk
-  std::vector<bool> is_chosen_;       // by chunk
-  std::vector<int> others_;
+  std::vector<bool> is_kept_;         // by chunk: read whatever its score
 };
 
 Choice::Choice(const PieceContext& context, PieceQueries& queries)
@@ -74,17 +90,23 @@ Choice::Choice(const PieceContext& context, PieceQueries& queries)
       signs_(*keys_.cache->signs()),
       quantised_(keys_.fit() == nullptr ? scratch_.coded : scratch_.rotated),
       // The tile registers are configured for the parts of a key (amx.h).
-      with_amx_(use_amx() && keys_.n_parts == 1),
+      with_amx_(use_amx() && keys_.n_parts == 1 && keys_.part_channels > 32),
       n_chunks_(context.task.plan->work().mask_chunks().n_chunks()),
-      is_limited_(queries.size()) {}
+      all_planes_(static_cast<std::size_t>(n_sign_planes(keys_.head_dim))) {
+  std::ranges::iota(all_planes_, std::uint16_t{0});
+}
 
 void Choice::choose() {
   find_choosers();
-  if (std::ranges::none_of(choosers_, &Chooser::is_limited)) return;
-  prepare_queries();
-  estimate();
+  bool is_prepared = false;
   for (const Chooser& chooser : choosers_) {
-    if (chooser.is_limited) choose_for(chooser);
+    combine_visibility(chooser);
+    if (static_cast<double>(candidates_.size()) <=
+        kReadsAllUpTo * static_cast<double>(chooser.n_chunks)) {
+      continue;
+    }
+    if (!std::exchange(is_prepared, true)) prepare_queries();
+    choose_for(chooser);
   }
 }
 
@@ -100,13 +122,6 @@ bool Choice::continues(std::size_t q) const {
   return query.mask[row % keys_.tensor->n_cells()] != kHidden;
 }
 
-bool Choice::any_sees(const Chooser& chooser, int chunk) const {
-  for (std::size_t q = chooser.first; q < chooser.end; ++q) {
-    if (sees(q, chunk)) return true;
-  }
-  return false;
-}
-
 void Choice::find_choosers() {
   for (std::size_t q = 0; q < queries_.size(); ++q) {
     if (q == 0 || !continues(q)) choosers_.push_back({.first = q, .end = q, .n_chunks = 0});
@@ -115,11 +130,26 @@ void Choice::find_choosers() {
   for (Chooser& chooser : choosers_) {
     const bool is_prompt = queries_[chooser.first].row != queries_[chooser.end - 1].row;
     chooser.n_chunks = keys_.cache->shape().attend * (is_prompt ? kPromptFactor : 1) / kChunkTokens;
-    std::int64_t n_visible = 0;
-    for (int chunk = 0; chunk < n_chunks_; ++chunk) n_visible += any_sees(chooser, chunk) ? 1 : 0;
-    chooser.is_limited =
-        static_cast<double>(n_visible) > kReadsAllUpTo * static_cast<double>(chooser.n_chunks);
-    for (std::size_t q = chooser.first; q < chooser.end; ++q) is_limited_[q] = chooser.is_limited;
+  }
+}
+
+// What its queries together see of each chunk: kAll if all of them see all of it, kNone if none
+// sees anything. What is seen are the first candidates.
+void Choice::combine_visibility(const Chooser& chooser) {
+  const std::span first(queries_[chooser.first].visibility, static_cast<std::size_t>(n_chunks_));
+  combined_.assign(first.begin(), first.end());
+  for (std::size_t q = chooser.first + 1; q < chooser.end; ++q) {
+    const Visibility* one = queries_[q].visibility;
+    if (one == queries_[q - 1].visibility) continue;  // another head of the same row
+    for (std::size_t chunk = 0; chunk < combined_.size(); ++chunk) {
+      if (one[chunk] != combined_[chunk]) combined_[chunk] = Visibility::kPartial;
+    }
+  }
+  candidates_.clear();
+  for (int chunk = 0; chunk < n_chunks_; ++chunk) {
+    if (combined_[static_cast<std::size_t>(chunk)] != Visibility::kNone) {
+      candidates_.push_back(chunk);
+    }
   }
 }
 
@@ -129,7 +159,8 @@ void Choice::prepare_queries() {
   const std::size_t n = queries_.size();
   scratch_.sign_tables.resize(n, sign_table_bytes(keys_.head_dim));
   scratch_.table_gains.resize(n);
-  scratch_.digit_sums.resize(n);
+  scratch_.digit_tiles.resize((n + kAmxRows - 1) / kAmxRows * n_digit_tiles(all_planes_.size()),
+                              kDigitTileBytes);
   scratch_.digit_gains.resize(n);
   scratch_.estimates.resize(n, static_cast<std::size_t>(n_chunks_));
   scratch_.visibility.resize(n, static_cast<std::size_t>(n_chunks_));
@@ -138,95 +169,135 @@ void Choice::prepare_queries() {
     const float peak = queries_[q].is_finite ? peak_of(vector) : 0;
     *scratch_.table_gains.row(q) =
         scale * make_sign_tables(vector, peak, scratch_.sign_tables.row(q));
-    if (!with_amx_) continue;
-    const std::int8_t* digits = quantised_.digits.row(q);
-    *scratch_.digit_sums.row(q) = std::accumulate(digits, digits + keys_.head_dim, 0);
     *scratch_.digit_gains.row(q) = scale * *quantised_.scales.row(q);
   }
 }
 
-// What all queries together see of each chunk: kAll if all of them see all of it.
-void Choice::combine_visibility() {
-  const bool all_limited = std::ranges::all_of(choosers_, &Chooser::is_limited);
-  const std::span first(queries_[0].visibility, static_cast<std::size_t>(n_chunks_));
-  combined_.assign(first.begin(), first.end());
-  for (std::size_t q = 0; q < queries_.size(); ++q) {
-    const Visibility* one = queries_[q].visibility;
-    if (q > 0 && one == queries_[q - 1].visibility) continue;  // another head of the same row
-    for (std::size_t chunk = 0; chunk < combined_.size(); ++chunk) {
-      const bool is_same = all_limited && one[chunk] == combined_[chunk];
-      combined_[chunk] = is_same ? combined_[chunk] : Visibility::kPartial;
-    }
+void Choice::choose_for(const Chooser& chooser) {
+  keep_always(chooser);
+  const std::int64_t n_candidates =
+      kCandidateFactor * keys_.cache->shape().attend / std::int64_t{kChunkTokens};
+  const std::size_t n_first = n_first_planes(chooser);
+  if (std::ssize(candidates_) > kTwoPassesFrom * n_candidates && n_first < all_planes_.size()) {
+    estimate(chooser, loudest_planes(chooser, n_first));
+    keep_best(std::max(n_candidates, chooser.n_chunks));
   }
+  estimate(chooser, all_planes_);
+  keep_best(chooser.n_chunks);
+  hide_others(chooser);
 }
 
-void Choice::estimate() {
-  const auto reads = [&](std::size_t q, int chunk) { return is_limited_[q] && sees(q, chunk); };
-  combine_visibility();
-  for (int chunk = 0; chunk < n_chunks_; ++chunk) {
-    if (combined_[static_cast<std::size_t>(chunk)] == Visibility::kAll) {
-      estimate_chunk(chunk, 0, queries_.size());
+bool Choice::uses_amx(const Chooser& chooser) const {
+  return with_amx_ && chooser.end - chooser.first >= kQueriesForAmx;
+}
+
+// How many planes the first pass reads. AMX multiplies with eight as fast as with fewer.
+std::size_t Choice::n_first_planes(const Chooser& chooser) const {
+  const std::size_t n = std::max(all_planes_.size() / kFirstPassShare / 2 * 2, kFirstPlanesMin);
+  return uses_amx(chooser) ? std::max(n, kPlanesPerTile) : n;
+}
+
+// The planes in which the queries have most of their squares, so that they tell most about scores.
+std::vector<std::uint16_t> Choice::loudest_planes(const Chooser& chooser, std::size_t n) const {
+  std::vector<float> squares(all_planes_.size());
+  for (std::size_t q = chooser.first; q < chooser.end; ++q) {
+    if (!queries_[q].is_finite) continue;
+    const float* channels = scratch_.vectors.row(q);
+    for (float& sum : squares) {
+      sum = std::inner_product(channels, channels + 8, channels, sum);
+      channels += 8;
+    }
+  }
+  std::vector<std::uint16_t> planes = all_planes_;
+  std::ranges::stable_sort(planes, std::greater<>(), [&](std::uint16_t i) { return squares[i]; });
+  planes.resize(n);
+  std::ranges::sort(planes);
+  return planes;
+}
+
+// The estimates of its candidates, and what they make of the chunks for the queries together.
+void Choice::estimate(const Chooser& chooser, std::span<const std::uint16_t> planes) {
+  for (std::size_t q = chooser.first; q < chooser.end; ++q) {
+    std::fill_n(scratch_.estimates.row(q), n_chunks_, kNothing);
+  }
+  whole_.clear();
+  for (const int chunk : candidates_) {
+    if (combined_[static_cast<std::size_t>(chunk)] == Visibility::kAll &&
+        context_.chunk(chunk).n_tokens == kChunkTokens) {
+      whole_.push_back(chunk);
       continue;
     }
-    for (std::size_t first = 0; first < queries_.size(); ++first) {
-      if (!reads(first, chunk)) {
-        scratch_.estimates.row(first)[chunk] = kNothing;
-        continue;
-      }
-      std::size_t end = first + 1;
-      while (end < queries_.size() && reads(end, chunk)) ++end;
-      estimate_chunk(chunk, first, end - first);
-      first = end - 1;
+    for (std::size_t q = chooser.first; q < chooser.end; ++q) {
+      const std::size_t first = q;
+      while (q < chooser.end && sees(q, chunk)) ++q;
+      if (q > first) estimate_masked(chunk, first, q - first, planes);
     }
   }
+  const bool is_many = chooser.end - chooser.first >= kQueriesForAmx;
+  with_amx_&& is_many ? scan_on_amx(chooser, planes) : scan(chooser, planes);
+  score(chooser);
 }
 
-void Choice::estimate_chunk(int idx, std::size_t first, std::size_t n) {
+void Choice::scan(const Chooser& chooser, std::span<const std::uint16_t> planes) {
+  const Chunk first = context_.chunk(0);
+  scan_signs({.signs = signs_.signs(first.stream, first.head, 0),
+              .plane_bytes = signs_.plane_bytes(),
+              .planes = planes,
+              .scales = signs_.scales(first.stream, first.head, 0),
+              .chunks = whole_,
+              .tables = scratch_.sign_tables.row(chooser.first),
+              .row_tables = scratch_.sign_tables.stride(),
+              .n_rows = static_cast<int>(chooser.end - chooser.first),
+              .gains = scratch_.table_gains.row(chooser.first),
+              .best = scratch_.estimates.row(chooser.first),
+              .best_stride = scratch_.estimates.stride(),
+              .dots = scratch_.products.data()});
+}
+
+void Choice::scan_on_amx(const Chooser& chooser, std::span<const std::uint16_t> planes) {
+  const Chunk first = context_.chunk(0);
+  const auto n_rows = static_cast<int>(chooser.end - chooser.first);
+  make_digit_tiles(quantised_.digits.row(chooser.first), quantised_.digits.stride(), n_rows, planes,
+                   scratch_.digit_tiles.data());
+  amx_scan_signs({.signs = signs_.signs(first.stream, first.head, 0),
+                  .plane_bytes = signs_.plane_bytes(),
+                  .planes = planes,
+                  .scales = signs_.scales(first.stream, first.head, 0),
+                  .chunks = whole_,
+                  .digit_tiles = scratch_.digit_tiles.data(),
+                  .n_rows = n_rows,
+                  .gains = scratch_.digit_gains.row(chooser.first),
+                  .best = scratch_.estimates.row(chooser.first),
+                  .best_stride = scratch_.estimates.stride()});
+}
+
+// A chunk that is hidden in part, or that not all queries see, or that is not full.
+void Choice::estimate_masked(int idx, std::size_t first, std::size_t n,
+                             std::span<const std::uint16_t> planes) {
   const Chunk chunk = context_.chunk(idx);
-  const std::uint8_t* signs = signs_.signs(chunk.stream, chunk.head, idx);
   const float* bias[kQueriesMax] = {};
-  if (combined_[static_cast<std::size_t>(idx)] != Visibility::kAll) {
-    read_chunk_mask(queries_, chunk, first, n, scratch_, bias);
-  }
-  BestOfChunk best{.dots = scratch_.products.data(),
-                   .dot_factor = 1,
-                   .digit_sums = nullptr,
-                   .scales = signs_.scales(chunk.stream, chunk.head, idx),
-                   .n_tokens = chunk.n_tokens,
-                   .n_rows = static_cast<int>(n),
-                   .gains = scratch_.table_gains.row(first),
-                   .bias = bias + first,
-                   .slopes = scratch_.slopes.row(first),
-                   .best = scratch_.estimates.row(first) + idx,
-                   .best_stride = scratch_.estimates.stride()};
-  if (with_amx_ && n >= kQueriesForAmx) {
-    multiply_on_amx(signs, first, n);
-    best.dot_factor = 2;  // bytes are 0 and 1 instead of -1 and 1
-    best.digit_sums = scratch_.digit_sums.row(first);
-    best.gains = scratch_.digit_gains.row(first);
-  } else {
-    sign_dots({.signs = signs,
-               .head_dim = keys_.head_dim,
-               .tables = scratch_.sign_tables.row(first),
-               .n_rows = best.n_rows,
-               .dots = scratch_.products.data()});
-  }
-  best_of_chunk(best);
+  read_chunk_mask(queries_, chunk, first, n, scratch_, bias);
+  sign_dots({.signs = {.first_plane = signs_.signs(chunk.stream, chunk.head, idx),
+                       .plane_bytes = signs_.plane_bytes(),
+                       .planes = planes,
+                       .ahead = 0},
+             .tables = scratch_.sign_tables.row(first),
+             .row_tables = scratch_.sign_tables.stride(),
+             .n_rows = static_cast<int>(n),
+             .dots = scratch_.products.data()});
+  best_of_chunk({.dots = scratch_.products.data(),
+                 .scales = signs_.scales(chunk.stream, chunk.head, idx),
+                 .n_tokens = chunk.n_tokens,
+                 .n_rows = static_cast<int>(n),
+                 .gains = scratch_.table_gains.row(first),
+                 .bias = bias + first,
+                 .slopes = scratch_.slopes.row(first),
+                 .best = scratch_.estimates.row(first) + idx,
+                 .best_stride = scratch_.estimates.stride()});
 }
 
-void Choice::multiply_on_amx(const std::uint8_t* signs, std::size_t first, std::size_t n) {
-  expand_signs(keys_.head_dim, signs, scratch_.key_bytes.data());
-  amx_dot_rows({.keys = scratch_.key_bytes.data(),
-                .tile_bytes = static_cast<std::size_t>(keys_.head_dim) * kTileTokens,
-                .n_tiles = kChunkTiles,
-                .n_channels = keys_.head_dim,
-                .rows = quantised_.digits.row(first),
-                .row_stride = quantised_.digits.stride(),
-                .n_rows = static_cast<int>(n),
-                .dots = scratch_.products.data()});
-}
-
-void Choice::choose_for(const Chooser& chooser) {
+// A chunk counts by how near it comes to the largest estimate of a query.
+void Choice::score(const Chooser& chooser) {
   scores_.assign(static_cast<std::size_t>(n_chunks_), kNothing);
   for (std::size_t q = chooser.first; q < chooser.end; ++q) {
     const std::span estimates(scratch_.estimates.row(q), scores_.size());
@@ -236,35 +307,28 @@ void Choice::choose_for(const Chooser& chooser) {
       scores_[chunk] = std::max(scores_[chunk], estimates[chunk] - largest);
     }
   }
-  is_chosen_.assign(scores_.size(), false);
-  keep_always(chooser);
-  others_.clear();
-  std::int64_t n_left = chooser.n_chunks;
-  for (int chunk = 0; chunk < n_chunks_; ++chunk) {
-    const auto i = static_cast<std::size_t>(chunk);
-    if (is_chosen_[i]) {
-      --n_left;
-    } else if (scores_[i] > kNothing) {
-      others_.push_back(chunk);
-    }
-  }
-  n_left = std::clamp<std::int64_t>(n_left, 0, std::ssize(others_));
-  if (n_left < std::ssize(others_)) {
-    std::ranges::nth_element(others_, others_.begin() + n_left, [&](int a, int b) {
-      const float score_a = scores_[static_cast<std::size_t>(a)];
-      const float score_b = scores_[static_cast<std::size_t>(b)];
-      return score_a != score_b ? score_a > score_b : a < b;
-    });
-    others_.resize(static_cast<std::size_t>(n_left));
-  }
-  for (const int chunk : others_) is_chosen_[static_cast<std::size_t>(chunk)] = true;
-  hide_others(chooser);
+}
+
+// Makes the n best chunks the candidates, among them all that are kept.
+void Choice::keep_best(std::int64_t n) {
+  const auto others = std::ranges::stable_partition(
+      candidates_, [&](int chunk) { return is_kept_[static_cast<std::size_t>(chunk)]; });
+  const std::int64_t n_kept = std::ssize(candidates_) - std::ssize(others);
+  const std::int64_t n_left = std::clamp<std::int64_t>(n - n_kept, 0, std::ssize(others));
+  std::ranges::nth_element(others, others.begin() + n_left, [&](int a, int b) {
+    const float score_a = scores_[static_cast<std::size_t>(a)];
+    const float score_b = scores_[static_cast<std::size_t>(b)];
+    return score_a != score_b ? score_a > score_b : a < b;
+  });
+  candidates_.resize(static_cast<std::size_t>(n_kept + n_left));
+  std::ranges::sort(candidates_);
 }
 
 // The first chunk that a query sees, the last two, and those around its own token.
 void Choice::keep_always(const Chooser& chooser) {
+  is_kept_.assign(static_cast<std::size_t>(n_chunks_), false);
   const auto keep = [&](int chunk) {
-    if (chunk >= 0 && chunk < n_chunks_) is_chosen_[static_cast<std::size_t>(chunk)] = true;
+    if (chunk >= 0 && chunk < n_chunks_) is_kept_[static_cast<std::size_t>(chunk)] = true;
   };
   for (std::size_t q = chooser.first; q < chooser.end; ++q) {
     int first = 0;
@@ -280,6 +344,7 @@ void Choice::keep_always(const Chooser& chooser) {
   }
 }
 
+// Hides all but the candidates.
 void Choice::hide_others(const Chooser& chooser) {
   const Visibility* before_last = nullptr;
   for (std::size_t q = chooser.first; q < chooser.end; ++q) {
@@ -290,9 +355,8 @@ void Choice::hide_others(const Chooser& chooser) {
     }
     before_last = before;
     Visibility* after = scratch_.visibility.row(q);
-    for (std::size_t chunk = 0; chunk < is_chosen_.size(); ++chunk) {
-      after[chunk] = is_chosen_[chunk] ? before[chunk] : Visibility::kNone;
-    }
+    std::fill_n(after, n_chunks_, Visibility::kNone);
+    for (const int chunk : candidates_) after[chunk] = before[chunk];
     queries_.see_only(q, after);
   }
 }

@@ -7,6 +7,11 @@
 // read, it reads all, because choosing would take longer: nothing is hidden, and the result is that
 // of a scheme without a limit.
 //
+// Where a query sees more than eight times its limit, a first pass estimates from a quarter of the
+// channels, those in which the query is largest. Only the chunks that do best in it are estimated
+// from all channels, so that most of the signs are not read. Heads of up to 32 channels have one
+// pass.
+//
 // The rows of different sequences choose for themselves, so their results do not depend on the
 // batch. The rows of one prompt in a piece choose together and may read kPromptFactor times as
 // many. The heads of a group choose together, because they share keys: a chunk counts by how near
@@ -24,6 +29,9 @@ inline constexpr std::int64_t kPromptFactor = 2;
 // Estimating scores takes up to a quarter of the time of reading the tokens, so a query reads all
 // that it sees up to this share of its limit.
 inline constexpr double kReadsAllUpTo = 4.0 / 3;
+
+// The chunks of a second pass have this many times the tokens of the limit.
+inline constexpr std::int64_t kCandidateFactor = 4;
 
 // REQUIRES: if AMX is used, this thread has an AmxScope for the task's shape.
 void choose_chunks(const PieceContext& context, PieceQueries& queries);

@@ -34,7 +34,7 @@ struct QuantisedQueries {
 //
 //   sign_tables     i8    query x 4 * key_dim       sums of its digits (sign_kernels.h)
 //   table_gains     f32   query x 1                 score = gain * sum * scale of the key's signs
-//   digit_sums      i32   query x 1                 sum of coded.digits, for AMX
+//   digit_tiles     i8    1 x 1024 * n              coded.digits for AMX (amx_signs.h)
 //   digit_gains     f32   query x 1                 as table_gains, for coded.digits
 //   estimates       f32   query x chunks            the largest estimated score of each chunk
 //   visibility      u8    query x chunks            of what it has chosen
@@ -77,7 +77,7 @@ struct PieceScratch {
   // --- the choice of chunks
   Scratch<std::int8_t> sign_tables;
   Scratch<float> table_gains;
-  Scratch<std::int32_t> digit_sums;
+  Scratch<std::int8_t> digit_tiles;
   Scratch<float> digit_gains;
   Scratch<float> estimates;
   Scratch<Visibility> visibility;

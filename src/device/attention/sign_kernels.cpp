@@ -23,13 +23,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 using SignFloats = hn::CappedTag<float, kTileTokens>;
 using SignWords = hn::Rebind<std::int32_t, SignFloats>;
 using SignHalfs = hn::Rebind<hwy::float16_t, SignFloats>;
+using SignHalfBits = hn::Rebind<std::uint16_t, SignFloats>;
+using SignScaleBytes = hn::Rebind<std::uint8_t, SignFloats>;
 
 using SignPlanes = hn::CappedTag<std::uint8_t, kChunkTokens>;  // a byte of each token
 using SignSums = hn::RebindToSigned<SignPlanes>;
 using SignWideSums = hn::RepartitionToWide<SignSums>;
 
-// How far ahead signs are fetched: two chunks of heads of 128.
-constexpr std::size_t kSignsAhead = 2048;
 constexpr std::size_t kTableBytes = 16;
 
 // Sums of bytes are added in 16 bits, those of even tokens and of odd ones apart.
@@ -41,31 +41,36 @@ HWY_INLINE void sign_dots_of_rows(const SignDots& work, std::size_t first_row) {
   const hn::RepartitionToWide<SignWideSums> dd;
   const hn::Half<SignWideSums> dw_half;
   const auto nibble = hn::Set(db, std::uint8_t{15});
-  const auto n_planes = static_cast<std::size_t>(work.head_dim) / 8;
-  const std::size_t row_tables = sign_table_bytes(work.head_dim);
+  const std::span<const std::uint16_t> planes = work.signs.planes;
+  const std::size_t row_tables = work.row_tables;
   const std::int8_t* HWY_RESTRICT tables = work.tables + first_row * row_tables;
   for (std::size_t token = 0; token < kChunkTokens; token += hn::Lanes(db)) {
     hn::Vec<SignWideSums> even[kRows];
     hn::Vec<SignWideSums> odd[kRows];
     for (std::size_t r = 0; r < kRows; ++r) even[r] = odd[r] = hn::Zero(dw);
-    for (std::size_t plane = 0; plane < n_planes; plane += 2) {
-      const std::uint8_t* HWY_RESTRICT signs = work.signs + plane * kChunkTokens + token;
-      __builtin_prefetch(signs + kSignsAhead);
-      __builtin_prefetch(signs + kSignsAhead + kChunkTokens);
-      const auto a = hn::LoadU(db, signs);
-      const auto b = hn::LoadU(db, signs + kChunkTokens);
+    for (std::size_t i = 0; i < planes.size(); i += 2) {
+      const std::uint8_t* HWY_RESTRICT signs_a =
+          work.signs.first_plane + planes[i] * work.signs.plane_bytes + token;
+      const std::uint8_t* HWY_RESTRICT signs_b =
+          work.signs.first_plane + planes[i + 1] * work.signs.plane_bytes + token;
+      __builtin_prefetch(signs_a + work.signs.ahead);
+      __builtin_prefetch(signs_b + work.signs.ahead);
+      const auto a = hn::LoadU(db, signs_a);
+      const auto b = hn::LoadU(db, signs_b);
       const auto a_low = hn::And(a, nibble);
       const auto a_high = hn::ShiftRight<4>(a);
       const auto b_low = hn::And(b, nibble);
       const auto b_high = hn::ShiftRight<4>(b);
       for (std::size_t r = 0; r < kRows; ++r) {
-        const std::int8_t* HWY_RESTRICT its = tables + r * row_tables + plane * 2 * kTableBytes;
-        const auto look_up = [&](std::size_t i, auto index) HWY_ATTR {
-          return hn::TableLookupBytes(hn::LoadDup128(di, its + i * kTableBytes),
-                                      hn::BitCast(di, index));
+        const std::int8_t* HWY_RESTRICT its = tables + r * row_tables;
+        const std::int8_t* HWY_RESTRICT of_a = its + planes[i] * 2 * kTableBytes;
+        const std::int8_t* HWY_RESTRICT of_b = its + planes[i + 1] * 2 * kTableBytes;
+        const auto look_up = [&](const std::int8_t* table, auto index) HWY_ATTR {
+          return hn::TableLookupBytes(hn::LoadDup128(di, table), hn::BitCast(di, index));
         };
-        const auto sum = hn::BitCast(dw, hn::Add(hn::Add(look_up(0, a_low), look_up(1, a_high)),
-                                                 hn::Add(look_up(2, b_low), look_up(3, b_high))));
+        const auto sum = hn::BitCast(
+            dw, hn::Add(hn::Add(look_up(of_a, a_low), look_up(of_a + kTableBytes, a_high)),
+                        hn::Add(look_up(of_b, b_low), look_up(of_b + kTableBytes, b_high))));
         even[r] = hn::Add(even[r], hn::ShiftRight<8>(hn::ShiftLeft<8>(sum)));
         odd[r] = hn::Add(odd[r], hn::ShiftRight<8>(sum));
       }
@@ -83,7 +88,7 @@ HWY_INLINE void sign_dots_of_rows(const SignDots& work, std::size_t first_row) {
   }
 }
 
-void SignDotsKernel(const SignDots& work) {
+HWY_INLINE void sign_dots_of_all(const SignDots& work) {
   constexpr std::size_t kRowsAtOnce = HWY_MAX_BYTES >= 64 ? 4 : 2;
   const auto n_rows = static_cast<std::size_t>(work.n_rows);
   std::size_t row = 0;
@@ -92,68 +97,39 @@ void SignDotsKernel(const SignDots& work) {
   if (row < n_rows) sign_dots_of_rows<1>(work, row);
 }
 
-void ExpandSigns(int head_dim, const std::uint8_t* HWY_RESTRICT signs,
-                 std::uint8_t* HWY_RESTRICT bytes) {
-  const SignPlanes db;
-  // Byte i of a vector is channel i % 4 of token i / 4.
-  alignas(64) std::uint8_t token_of[kChunkTokens];
-  alignas(64) std::uint8_t bit_of[kChunkTokens];
-  for (std::size_t i = 0; i < kChunkTokens; ++i) {
-    token_of[i] = static_cast<std::uint8_t>(i / 4);
-    bit_of[i] = static_cast<std::uint8_t>(1U << (i % 4));
-  }
-  const auto n_planes = static_cast<std::size_t>(head_dim) / 8;
-  const auto one = hn::Set(db, std::uint8_t{1});
-  const auto low = hn::Load(db, bit_of);
-  const auto high = hn::ShiftLeft<4>(low);
-  for (std::size_t plane = 0; plane < n_planes; ++plane) {
-    __builtin_prefetch(signs + plane * kChunkTokens + kSignsAhead);
-    for (std::size_t tile = 0; tile < kChunkTiles; ++tile) {
-      const auto tokens = hn::LoadDup128(db, signs + plane * kChunkTokens + tile * kTileTokens);
-      std::uint8_t* HWY_RESTRICT to = bytes +
-                                      tile * static_cast<std::size_t>(head_dim) * kTileTokens +
-                                      plane * 2 * kChunkTokens;
-      for (std::size_t i = 0; i < kChunkTokens; i += hn::Lanes(db)) {
-        const auto repeated = hn::TableLookupBytes(tokens, hn::Load(db, token_of + i));
-        hn::StoreU(hn::Min(hn::And(repeated, low), one), db, to + i);
-        hn::StoreU(hn::Min(hn::And(repeated, high), one), db, to + kChunkTokens + i);
-      }
-    }
-  }
-}
+void SignDotsKernel(const SignDots& work) { sign_dots_of_all(work); }
 
-void BestOfChunkKernel(const BestOfChunk& work) {
+HWY_INLINE void find_best_of_chunk(const BestOfChunk& work) {
   const SignFloats df;
   const SignWords dw;
   const SignHalfs dh;
+  const SignHalfBits dhb;
   constexpr std::size_t kLanes = HWY_MAX_LANES_D(SignFloats);
   constexpr std::size_t kVectors = kChunkTokens / kLanes;
   const auto n_tokens = static_cast<std::size_t>(work.n_tokens);
   const auto hidden = hn::Set(df, -std::numeric_limits<float>::infinity());
   hn::Vec<SignFloats> scales[kVectors];
   for (std::size_t v = 0; v < kVectors; ++v) {
-    const auto* from = reinterpret_cast<const hwy::float16_t*>(work.scales + v * kLanes);
-    scales[v] = hn::PromoteTo(df, hn::LoadU(dh, from));
+    // The bits of an f16 behind its sign.
+    const auto bits = hn::PromoteTo(dhb, hn::LoadU(SignScaleBytes(), work.scales + v * kLanes));
+    scales[v] = hn::PromoteTo(df, hn::BitCast(dh, hn::ShiftLeft<7>(bits)));
   }
-  const auto factor = hn::Set(df, work.dot_factor);
   for (std::size_t r = 0; r < static_cast<std::size_t>(work.n_rows); ++r) {
     const std::int32_t* HWY_RESTRICT dots = work.dots + r * kChunkTokens;
-    const std::int32_t sum = work.digit_sums == nullptr ? 0 : work.digit_sums[r];
-    const auto digit_sum = hn::Set(df, static_cast<float>(sum));
     const auto gain = hn::Set(df, work.gains[r]);
-    const float* HWY_RESTRICT bias = work.bias[r];
+    const float* HWY_RESTRICT bias = work.bias == nullptr ? nullptr : work.bias[r];
     auto largest = hidden;
     if (bias == nullptr && n_tokens == kChunkTokens) {  // as nearly all chunks are
       for (std::size_t v = 0; v < kVectors; ++v) {
         const auto dot = hn::ConvertTo(df, hn::LoadU(dw, dots + v * kLanes));
-        largest = hn::Max(largest, hn::Mul(hn::MulSub(dot, factor, digit_sum), scales[v]));
+        largest = hn::Max(largest, hn::Mul(dot, scales[v]));
       }
       work.best[r * work.best_stride] = hn::ReduceMax(df, largest) * work.gains[r];
       continue;
     }
     for (std::size_t v = 0; v < kVectors && v * kLanes < n_tokens; ++v) {
       const auto dot = hn::ConvertTo(df, hn::LoadU(dw, dots + v * kLanes));
-      auto score = hn::Mul(hn::Mul(hn::MulSub(dot, factor, digit_sum), scales[v]), gain);
+      auto score = hn::Mul(hn::Mul(dot, scales[v]), gain);
       if (bias != nullptr) {
         score = hn::MulAdd(hn::Set(df, work.slopes[r]), hn::LoadU(df, bias + v * kLanes), score);
       }
@@ -165,6 +141,38 @@ void BestOfChunkKernel(const BestOfChunk& work) {
   }
 }
 
+void BestOfChunkKernel(const BestOfChunk& work) { find_best_of_chunk(work); }
+
+// Chunks are fetched this many before they are read.
+constexpr std::size_t kChunksAhead = 16;
+
+void ScanSigns(const SignScan& work) {
+  for (std::size_t i = 0; i < work.chunks.size(); ++i) {
+    const std::ptrdiff_t chunk = work.chunks[i];
+    const std::ptrdiff_t next = work.chunks[std::min(i + kChunksAhead, work.chunks.size() - 1)];
+    const std::ptrdiff_t ahead = (next - chunk) * kChunkTokens;
+    const std::uint8_t* scales = work.scales + chunk * kChunkTokens;
+    __builtin_prefetch(scales + ahead);
+    sign_dots_of_all({.signs = {.first_plane = work.signs + chunk * kChunkTokens,
+                                .plane_bytes = work.plane_bytes,
+                                .planes = work.planes,
+                                .ahead = ahead},
+                      .tables = work.tables,
+                      .row_tables = work.row_tables,
+                      .n_rows = work.n_rows,
+                      .dots = work.dots});
+    find_best_of_chunk({.dots = work.dots,
+                        .scales = scales,
+                        .n_tokens = kChunkTokens,
+                        .n_rows = work.n_rows,
+                        .gains = work.gains,
+                        .bias = nullptr,
+                        .slopes = nullptr,
+                        .best = work.best + chunk,
+                        .best_stride = work.best_stride});
+  }
+}
+
 // NOLINTEND(misc-use-internal-linkage)
 }  // namespace slipstream::turbo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -173,8 +181,8 @@ HWY_AFTER_NAMESPACE();
 namespace slipstream::turbo {
 
 HWY_EXPORT(SignDotsKernel);
-HWY_EXPORT(ExpandSigns);
 HWY_EXPORT(BestOfChunkKernel);
+HWY_EXPORT(ScanSigns);
 
 float make_sign_tables(std::span<const float> query, float peak, std::int8_t* tables) {
   if (peak == 0) {
@@ -197,10 +205,8 @@ float make_sign_tables(std::span<const float> query, float peak, std::int8_t* ta
 }
 
 void sign_dots(const SignDots& work) { HWY_DYNAMIC_DISPATCH(SignDotsKernel)(work); }
-void expand_signs(int head_dim, const std::uint8_t* signs, std::uint8_t* bytes) {
-  HWY_DYNAMIC_DISPATCH(ExpandSigns)(head_dim, signs, bytes);
-}
 void best_of_chunk(const BestOfChunk& work) { HWY_DYNAMIC_DISPATCH(BestOfChunkKernel)(work); }
+void scan_signs(const SignScan& work) { HWY_DYNAMIC_DISPATCH(ScanSigns)(work); }
 
 }  // namespace slipstream::turbo
 #endif

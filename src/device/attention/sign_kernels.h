@@ -3,8 +3,10 @@
 //
 //   query --make_sign_tables--> tables, signs --sign_dots--> sums --best_of_chunk--> best estimate
 //
-// A few queries look up the sums of four channels in tables of sixteen. Many at once are multiplied
-// by AMX instead, with the signs expanded to bytes.
+// scan_signs does both for many chunks that nothing is hidden of.
+//
+// Queries look up the sums of four channels in tables of sixteen. Many at once are multiplied by AMX
+// instead (amx_signs.h).
 //
 // Threads: thread-safe. Errors: none.
 #pragma once
@@ -28,35 +30,53 @@ constexpr std::size_t sign_table_bytes(int head_dim) {
 // REQUIRES: peak is the largest magnitude of the query, or 0.
 [[nodiscard]] float make_sign_tables(std::span<const float> query, float peak, std::int8_t* tables);
 
-// dots[row][token] = sum over channels of sign * digit, for the 64 tokens of a chunk.
+// The signs of a chunk that are read: some of the planes of eight channels.
+struct ChunkSigns {
+  const std::uint8_t* first_plane;
+  std::size_t plane_bytes;                // from one plane to the next
+  std::span<const std::uint16_t> planes;  // an even number
+  std::ptrdiff_t ahead;                   // from this chunk to the one that is fetched meanwhile
+};
+
+// dots[row][token] = sum over the channels of the planes of sign * digit, for the 64 tokens.
 struct SignDots {
-  const std::uint8_t* signs;
-  int head_dim;
-  const std::int8_t* tables;  // [row][sign_table_bytes(head_dim)]
+  ChunkSigns signs;
+  const std::int8_t* tables;  // [row][sign_table_bytes(head_dim)], of all planes
+  std::size_t row_tables;     // from one row's tables to the next
   int n_rows;
   std::int32_t* dots;
 };
 void sign_dots(const SignDots& work);
 
-// Expands the signs of a chunk to bytes 0 and 1, [tile][channel / 4][token][channel % 4].
-// REQUIRES: bytes have room for expanded_bytes(head_dim).
-void expand_signs(int head_dim, const std::uint8_t* signs, std::uint8_t* bytes);
-
-// best[row] = the largest of (dot_factor * dot - digit_sums[row]) * scale of the token * gains[row]
-//             + slopes[row] * bias
+// best[row] = the largest of dot * scale of the token * gains[row] + slopes[row] * bias
 struct BestOfChunk {
-  const std::int32_t* dots;  // [row][64]
-  float dot_factor;
-  const std::int32_t* digit_sums;  // null: zeroes
-  const std::uint16_t* scales;     // f16, of 64 tokens
+  const std::int32_t* dots;    // [row][64]
+  const std::uint8_t* scales;  // of 64 tokens (kv_buffer/key_signs.h)
   int n_tokens;
   int n_rows;
   const float* gains;
-  const float* const* bias;  // [row] -> [64]; null: nothing is masked
+  const float* const* bias;  // [row] -> [64]; null, all or one: nothing is masked
   const float* slopes;
   float* best;  // rows are best_stride apart
   std::size_t best_stride;
 };
 void best_of_chunk(const BestOfChunk& work);
+
+// best[row * best_stride + chunk] = what sign_dots and best_of_chunk give for the chunk
+struct SignScan {
+  const std::uint8_t* signs;              // the first plane of chunk 0
+  std::size_t plane_bytes;                // from one plane to the next
+  std::span<const std::uint16_t> planes;  // an even number
+  const std::uint8_t* scales;             // those of chunk 0
+  std::span<const int> chunks;            // of 64 tokens each
+  const std::int8_t* tables;
+  std::size_t row_tables;
+  int n_rows;
+  const float* gains;
+  float* best;
+  std::size_t best_stride;
+  std::int32_t* dots;  // memory for 64 of each row
+};
+void scan_signs(const SignScan& work);
 
 }  // namespace slipstream::turbo

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "device/codec/codec_kernels.h"
-#include "device/codec/f16.h"
 
 namespace slipstream::turbo {
 namespace {
@@ -33,33 +32,21 @@ std::uint8_t* KeySigns::head_start(std::int64_t stream, std::int64_t head) const
              static_cast<std::size_t>(stream * shape_.n_heads + head);
 }
 
-std::uint8_t* KeySigns::head_scales(std::int64_t stream, std::int64_t head) const {
-  return head_start(stream, head) +
-         static_cast<std::size_t>(n_chunks(shape_.n_cells)) * chunk_sign_bytes(shape_.head_dim);
-}
-
 const std::uint8_t* KeySigns::signs(std::int64_t stream, std::int64_t head,
                                     std::int64_t chunk) const {
-  return head_start(stream, head) +
-         static_cast<std::size_t>(chunk) * chunk_sign_bytes(shape_.head_dim);
+  return head_start(stream, head) + chunk * kChunkTokens;
 }
 
-const std::uint16_t* KeySigns::scales(std::int64_t stream, std::int64_t head,
-                                      std::int64_t chunk) const {
-  return reinterpret_cast<const std::uint16_t*>(head_scales(stream, head)) + chunk * kChunkTokens;
+const std::uint8_t* KeySigns::scales(std::int64_t stream, std::int64_t head,
+                                     std::int64_t chunk) const {
+  const auto n_planes = static_cast<std::size_t>(n_sign_planes(shape_.head_dim));
+  return signs(stream, head, chunk) + n_planes * plane_bytes();
 }
 
 void KeySigns::write(std::int64_t row, std::int64_t head, std::span<const float> rotated) {
-  const std::int64_t stream = row / shape_.n_cells;
-  const std::int64_t cell = row % shape_.n_cells;
-  std::uint8_t* first =
-      head_start(stream, head) +
-      static_cast<std::size_t>(cell / kChunkTokens) * chunk_sign_bytes(shape_.head_dim) +
-      static_cast<std::size_t>(cell % kChunkTokens);
-  const std::uint16_t scale =
-      float_to_f16(std::min(put_signs_fast(rotated, first, kChunkTokens), kF16Max));
-  std::memcpy(head_scales(stream, head) + static_cast<std::size_t>(cell) * sizeof(scale), &scale,
-              sizeof(scale));
+  std::uint8_t* token = head_start(row / shape_.n_cells, head) + row % shape_.n_cells;
+  const float scale = put_signs_fast(rotated, token, plane_bytes());
+  token[rotated.size() / 8 * plane_bytes()] = sign_scale(std::min(scale, kF16Max));
 }
 
 void KeySigns::copy_stream(std::int64_t from, std::int64_t to) {
