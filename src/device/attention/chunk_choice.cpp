@@ -162,7 +162,10 @@ void Choice::prepare_queries() {
   scratch_.digit_tiles.resize((n + kAmxRows - 1) / kAmxRows * n_digit_tiles(all_planes_.size()),
                               kDigitTileBytes);
   scratch_.digit_gains.resize(n);
-  scratch_.estimates.resize(n, static_cast<std::size_t>(n_chunks_));
+  // Rows are an odd number of cache lines long, because estimates of a chunk are written together.
+  constexpr std::size_t kLineFloats = 16;
+  const std::size_t n_lines = static_cast<std::size_t>(n_chunks_) / kLineFloats + 1;
+  scratch_.estimates.resize(n, (n_lines | 1) * kLineFloats);
   scratch_.visibility.resize(n, static_cast<std::size_t>(n_chunks_));
   for (std::size_t q = 0; q < n; ++q) {
     const std::span vector(scratch_.vectors.row(q), static_cast<std::size_t>(keys_.head_dim));
@@ -300,11 +303,13 @@ void Choice::estimate_masked(int idx, std::size_t first, std::size_t n,
 void Choice::score(const Chooser& chooser) {
   scores_.assign(static_cast<std::size_t>(n_chunks_), kNothing);
   for (std::size_t q = chooser.first; q < chooser.end; ++q) {
-    const std::span estimates(scratch_.estimates.row(q), scores_.size());
-    const float largest = std::ranges::max(estimates);
+    const float* estimates = scratch_.estimates.row(q);
+    float largest = kNothing;
+    for (const int chunk : candidates_) largest = std::max(largest, estimates[chunk]);
     if (largest == kNothing) continue;
-    for (std::size_t chunk = 0; chunk < scores_.size(); ++chunk) {
-      scores_[chunk] = std::max(scores_[chunk], estimates[chunk] - largest);
+    for (const int chunk : candidates_) {
+      float& score = scores_[static_cast<std::size_t>(chunk)];
+      score = std::max(score, estimates[chunk] - largest);
     }
   }
 }
