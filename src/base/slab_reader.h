@@ -75,6 +75,8 @@ class SlabReader {
   [[nodiscard]] Result<void> wait(Ticket ticket);
   // Until nothing is under way. Whoever waits for a ticket later learns how it ended.
   void wait_for_all();
+  // Whether the kernel refuses to go on: nothing is read any more.
+  [[nodiscard]] bool has_ended() const { return !end_.empty(); }
 
   // For tests: asked before each read's result is believed; an errno makes it a failure.
   void set_fault(std::function<int(const FilePiece&)> fault) { fault_ = std::move(fault); }
