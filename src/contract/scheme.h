@@ -69,6 +69,12 @@ class Scheme {
   std::int64_t attend_ = 0;
 };
 
+// Whether a query reads a part of the layer's tokens only. Keys that are not compressed have no
+// signs to choose by.
+inline bool is_limited(const Scheme& scheme, int layer) {
+  return scheme.attend() != 0 && scheme.bits_of_layer(layer).keys != 0;
+}
+
 namespace scheme_grammar {
 
 inline std::optional<int> parse_width(std::string_view text) {

@@ -69,6 +69,11 @@ constexpr std::size_t tiles_bytes(std::size_t code_bytes, int n_scales, std::int
   return n * code_bytes + (scales + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
+// The codes of all cells of one head.
+constexpr std::size_t code_bytes(int bits, int head_dim, std::int64_t n_cells) {
+  return static_cast<std::size_t>(n_tiles(n_cells)) * tile_code_bytes(bits, head_dim);
+}
+
 // How many chunks of a stream are kept in 8 bits beside their codes: the first, the last two that
 // were written and the one that a prompt's next batch begins in, and one in 64 where the cache is
 // large, for several sequences.

@@ -61,7 +61,8 @@ ggml_status compute(TurboBackend& context, ggml_cgraph* graph) {
       ExpertGraph::concerns(*shadow)
           ? context.experts.compute(context.cpu.get(), *shadow, context.device.has_products())
           : ggml_backend_graph_compute(context.cpu.get(), *shadow);
-  return context.shadow.is_out_of_memory() ? GGML_STATUS_ALLOC_FAILED : status;
+  const ggml_status ended = context.shadow.end();
+  return ended == GGML_STATUS_SUCCESS ? status : ended;
 }
 
 ggml_status backend_graph_compute(ggml_backend_t backend, ggml_cgraph* graph) noexcept {
@@ -175,9 +176,9 @@ constexpr ggml_backend_device_i kDeviceInterface = {
 }  // namespace
 
 TurboDevice::TurboDevice(ggml_backend_reg_t reg, Scheme scheme, ExpertOptions experts,
-                         bool has_products)
+                         bool has_products, std::shared_ptr<ColdStore> cold)
     : device_{.iface = kDeviceInterface, .reg = reg, .context = this},
-      caches_(std::move(scheme), &device_),
+      caches_(std::move(scheme), &device_, std::move(cold)),
       experts_(std::move(experts), &device_),
       extra_buffer_types_{experts_.options().cache_bytes > 0 ? experts_.handle() : nullptr},
       has_products_(has_products) {}

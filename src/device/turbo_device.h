@@ -26,8 +26,9 @@ class TurboDevice {
  public:
   // reg: the registry entry that the device belongs to.
   // has_products: whether our own kernels multiply with many columns (graph/product_nodes.h).
+  // cold: for chunks of the KV cache that are not read for a while; null: all stay in memory.
   TurboDevice(ggml_backend_reg_t reg, Scheme scheme, ExpertOptions experts,
-              bool has_products = false);
+              bool has_products = false, std::shared_ptr<ColdStore> cold = nullptr);
   TurboDevice(const TurboDevice&) = delete;
   TurboDevice& operator=(const TurboDevice&) = delete;
 

@@ -4,12 +4,13 @@
 //   PieceContext   sides of the cache, scratch memory       piece_context.h, piece_scratch.h
 //   PieceQueries   rotates and quantises the queries        piece_queries.h
 //   choose_chunks  what is read if it is limited           chunk_choice.h
+//   hold           brings it into memory, if it is in a file kv_buffer/cold_chunks.h
 //   ChunkPass      scores, softmax, weighted sum of values  chunk_pass.h, chunk_kernels.h
 //   PieceResult    merges parts, normalises, writes         piece_result.h
 //
 // Threads: one thread calls SharedPlan::make(); then every thread that computes the graph calls
 //          run_attention() with its own index. Tasks that share a plan run one after the other.
-// Errors:  std::bad_alloc. is_cache_view() tells beforehand what cannot be computed.
+// Errors:  std::bad_alloc; kIo if codes may lie in a file. is_cache_view() tells beforehand what cannot be computed.
 #pragma once
 
 #include <ggml.h>
@@ -66,6 +67,6 @@ struct AttentionTask {
 // REQUIRES: the plan fits the op and has been made, for more than thread_idx threads; keys and
 // values are bound, and the op's views of them are cache views; at most kGroupMax query heads share
 // a KV head.
-void run_attention(const AttentionTask& task, int thread_idx);
+[[nodiscard]] Result<void> run_attention(const AttentionTask& task, int thread_idx);
 
 }  // namespace slipstream::turbo

@@ -134,7 +134,9 @@ class Layer {
     plan_.reset(op_);
     plan_.make(n_threads);
   }
-  void run(int thread) { run_attention(task_, thread); }
+  void run(int thread) {
+    if (!run_attention(task_, thread)) std::abort();
+  }
   [[nodiscard]] std::size_t n_bytes() const { return n_bytes_; }
 
  private:

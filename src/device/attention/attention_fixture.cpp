@@ -181,8 +181,8 @@ void Attention::write_kept(ggml_tensor* cache, const std::vector<std::int64_t>& 
   if (codes != nullptr) {
     const CacheShape shape =
         PreciseChunks::scratch_shape(codes->shape(), static_cast<std::int64_t>(row_idx.size()));
-    codes->keep_precise(row_idx,
-                        std::make_shared<CompressedCache>(CompressedCache::create(shape).value()));
+    EXPECT_TRUE(codes->keep_precise(
+        row_idx, std::make_shared<CompressedCache>(CompressedCache::create(shape).value())));
   }
   std::normal_distribution<float> gauss;
   std::vector<ggml_fp16_t> row(static_cast<std::size_t>(cache->ne[0]));
@@ -212,7 +212,7 @@ void Attention::run() {
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < case_.n_threads; ++i) {
-      threads.emplace_back([&, i] { run_attention(task, i); });
+      threads.emplace_back([&, i] { EXPECT_TRUE(run_attention(task, i)); });
     }
   }
 }

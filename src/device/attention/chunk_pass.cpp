@@ -37,9 +37,9 @@ ChunkPass::ChunkPass(const PieceContext& context, const PieceQueries& queries)
   std::fill_n(scratch_.outputs.data(), n * scratch_.outputs.stride(), 0.0F);
 }
 
-void ChunkPass::process() {
-  int chunk = next_seen(context_.piece.first_chunk);
-  while (chunk < context_.piece.end_chunk) {
+void ChunkPass::process(int first, int end) {
+  int chunk = first;
+  while (chunk < end) {
     const int next = next_seen(chunk + 1);
     chunks_ahead_ = static_cast<std::size_t>(next - chunk);
     process_chunk(chunk);
@@ -47,7 +47,6 @@ void ChunkPass::process() {
   }
 }
 
-// The first chunk from this one on that some query sees, or the end of the piece.
 int ChunkPass::next_seen(int chunk) const {
   for (; chunk < context_.piece.end_chunk; ++chunk) {
     for (std::size_t q = 0; q < queries_.size(); ++q) {

@@ -19,9 +19,13 @@ class ChunkPass {
  public:
   ChunkPass(const PieceContext& context, const PieceQueries& queries);
 
-  // Processes all chunks of the piece that some query sees.
-  // REQUIRES: if AMX is used, this thread has an AmxScope for the task's shape.
-  void process();
+  // The first chunk from this one on that some query sees, or the end of the piece.
+  [[nodiscard]] int next_seen(int chunk) const;
+
+  // Processes chunks from `first`, which some query sees, up to `end`. Called for all of the piece,
+  // in the order of the cache.
+  // REQUIRES: if AMX is used, this thread has an AmxScope for the task's shape. The codes are held.
+  void process(int first, int end);
 
  private:
   // Consecutive queries to which at least a part of the chunk is visible.
@@ -30,7 +34,6 @@ class ChunkPass {
     std::size_t n;
   };
 
-  [[nodiscard]] int next_seen(int chunk) const;
   void process_chunk(int idx);
   void find_runs(int chunk, bool has_copy, bool precisely);
   void read_from(const CacheSides& sides);

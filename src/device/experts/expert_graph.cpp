@@ -137,7 +137,7 @@ ggml_status ExpertGraph::compute(ggml_backend_t cpu, ggml_cgraph* graph, bool ha
     }
   }
   ggml_status status = compute_part();
-  if (custom_nodes_.is_out_of_memory()) status = GGML_STATUS_ALLOC_FAILED;
+  if (custom_nodes_.status() != GGML_STATUS_SUCCESS) status = custom_nodes_.status();
   store->publish_counters();
   if (n_tokens <= kLookaheadTokensMax) {
     trial_.observe(

@@ -51,10 +51,11 @@ std::string obstacle(const ggml_tensor* op, const CacheTensor& keys, const Cache
   return "";
 }
 
-Result<void> bind(CacheTensor& cache, int bits, int head_dim, std::span<const HeadBasis> heads = {},
-                  std::int64_t attend = 0) {
+Result<void> bind(CacheTensor& cache, int bits, int head_dim, std::shared_ptr<ColdFile> file,
+                  std::span<const HeadBasis> heads = {}, std::int64_t attend = 0) {
   if (cache.is_bound()) return {};
-  return bits == 0 ? cache.bind_plain() : cache.bind_compressed(bits, head_dim, heads, attend);
+  return bits == 0 ? cache.bind_plain()
+                   : cache.bind_compressed(bits, head_dim, heads, attend, std::move(file));
 }
 
 }  // namespace
@@ -75,8 +76,14 @@ Result<void> bind_attention(const ggml_tensor* op) {
     bases = settings.keys->bases_of(op, keys->layer());
   }
   const std::span heads = bases == nullptr ? std::span<const HeadBasis>() : std::span(*bases);
-  if (Result<void> bound = bind(*keys, bits.keys, key_dim, heads, settings.scheme.attend()); !bound)
-    return bound;
+  std::shared_ptr<ColdFile> file;
+  if (bits.keys != 0 && is_limited(settings.scheme, keys->layer())) {
+    Result<std::shared_ptr<ColdFile>> found = cold_file_of(op->src[1]);
+    if (!found) return std::unexpected(std::move(found.error()));
+    file = std::move(*found);
+  }
+  Result<void> bound = bind(*keys, bits.keys, key_dim, file, heads, settings.scheme.attend());
+  if (!bound) return bound;
   if (bits != Bits{}) {
     const CompressedCache* codes = keys->compressed();
     const bool is_limited = codes != nullptr && codes->signs() != nullptr;
@@ -86,7 +93,7 @@ Result<void> bind_attention(const ggml_tensor* op) {
         bits.values == 0 ? 16 : bits.values,
         is_limited ? format_text("; a query reads {} tokens at most", codes->shape().attend) : ""));
   }
-  return bind(*values, bits.values, static_cast<int>(op->src[2]->ne[0]));
+  return bind(*values, bits.values, static_cast<int>(op->src[2]->ne[0]), std::move(file));
 }
 
 bool suits_tiles(const ggml_tensor* op) {

@@ -40,7 +40,7 @@ TEST(OutOfMemory, EndsOneComputation) {
     has_no_memory = true;
     ggml_backend_graph_compute(graph.backend(), built.value());
     has_no_memory = false;
-    is_out_of_memory = shadow.is_out_of_memory();
+    is_out_of_memory = shadow.end() == GGML_STATUS_ALLOC_FAILED;
   }).join();
   EXPECT_TRUE(is_out_of_memory);
   EXPECT_EQ(graph.compute(), wanted);  // the next computation is not affected

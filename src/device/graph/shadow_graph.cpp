@@ -131,6 +131,20 @@ void ShadowGraph::add_custom(const ggml_tensor* op, NodeFunction function, void*
   ggml_graph_add_node(shadow_, nodes_.make(context_.get(), op, function, task));
 }
 
+void ShadowGraph::add_custom(const ggml_tensor* op, FallibleNodeFunction function, void* task) {
+  ggml_graph_add_node(shadow_, nodes_.make(context_.get(), op, function, task));
+}
+
+ggml_status ShadowGraph::end() {
+  const ggml_status status = nodes_.status();
+  if (status == GGML_STATUS_SUCCESS) return status;
+  // The program takes back rows that it asked to write. But it would shift keys again.
+  for (const ExpandTask& expand : expands_) {
+    if (expand.is_written) expand.cache->compressed()->lose("a change of all of them has failed");
+  }
+  return status;
+}
+
 Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
   if (node->op == GGML_OP_FLASH_ATTN_EXT &&
       (is_compressed(node->src[1]) || is_compressed(node->src[2])) && suits_tiles(node)) {
@@ -195,6 +209,7 @@ Result<void> ShadowGraph::add_on_cache(ggml_tensor* node) {
   ggml_graph_add_node(shadow_, copy);
   if (compress != nullptr) {
     written->compressed()->close_centre();  // the node writes rows that were not observed
+    compress->is_written = true;
     add_custom(node, run_compress, compress);
   }
   return {};
@@ -222,8 +237,7 @@ Result<void> ShadowGraph::keep_precise(const WriteTask& write) {
     if (scratch == scratches_.end()) scratch = scratches_.emplace(scratch);
     *scratch = std::make_shared<CompressedCache>(std::move(*made));
   }
-  cache.keep_precise(row_idx, *scratch);
-  return {};
+  return cache.keep_precise(row_idx, *scratch);
 }
 
 // The cells that the queries' own tokens are written into: the indices of one of the last two
@@ -277,12 +291,12 @@ void ShadowGraph::run_plan(int thread_idx, int n_threads, void* plan) {
   if (thread_idx == 0) static_cast<SharedPlan*>(plan)->make(n_threads);
 }
 
-void ShadowGraph::run_read(int thread_idx, int /*n_threads*/, void* task) {
-  run_attention(*static_cast<const AttentionTask*>(task), thread_idx);
+Result<void> ShadowGraph::run_read(int thread_idx, int /*n_threads*/, void* task) {
+  return run_attention(*static_cast<const AttentionTask*>(task), thread_idx);
 }
 
-void ShadowGraph::run_observe(int thread_idx, int /*n_threads*/, void* task) {
-  if (thread_idx != 0) return;  // ggml runs a custom node on every thread
+Result<void> ShadowGraph::run_observe(int thread_idx, int /*n_threads*/, void* task) {
+  if (thread_idx != 0) return {};  // ggml runs a custom node on every thread
   const auto& write = *static_cast<const WriteTask*>(task);
   const auto n_channels = static_cast<std::size_t>(write.cache->n_channels());
   const std::int64_t n_rows = write.op->src[0]->ne[1];
@@ -293,10 +307,10 @@ void ShadowGraph::run_observe(int thread_idx, int /*n_threads*/, void* task) {
     read_source(write.op->src[0], i, 0,
                 std::span(rows).subspan(static_cast<std::size_t>(i) * n_channels, n_channels));
   }
-  write.cache->compressed()->observe(row_idx, rows);
+  return write.cache->compressed()->observe(row_idx, rows);
 }
 
-void ShadowGraph::run_write(int thread_idx, int n_threads, void* task) {
+Result<void> ShadowGraph::run_write(int thread_idx, int n_threads, void* task) {
   const auto& write = *static_cast<const WriteTask*>(task);
   CompressedCache& cache = *write.cache->compressed();
   const std::int64_t n_heads = cache.shape().n_heads;
@@ -308,6 +322,7 @@ void ShadowGraph::run_write(int thread_idx, int n_threads, void* task) {
   };
   std::array<std::int64_t, kTileTokens> rows;
   std::array<float, kTileTokens * kHeadDimMax> vectors;
+  HeldRows held(cache, Access::kWrite);
   for (std::int64_t first = 0; first < n_rows;) {
     // Collects the next rows that go into the same tile.
     std::size_t n = 0;
@@ -316,6 +331,7 @@ void ShadowGraph::run_write(int thread_idx, int n_threads, void* task) {
       rows[n] = index_at(write.op->src[1], i);
       if (tile_of(rows[n]) != tile) break;
     }
+    if (Result<void> moved = held.move_to(rows[0]); !moved) return moved;
     for (std::int64_t head = 0; head < n_heads; ++head) {
       // One thread writes a tile, because tokens share bytes of it.
       if ((tile * n_heads + head) % n_threads != thread_idx) continue;
@@ -328,28 +344,35 @@ void ShadowGraph::run_write(int thread_idx, int n_threads, void* task) {
     }
     first += static_cast<std::int64_t>(n);
   }
+  return {};
 }
 
-void ShadowGraph::run_expand(int thread_idx, int n_threads, void* task) {
+Result<void> ShadowGraph::run_expand(int thread_idx, int n_threads, void* task) {
   const auto& expand = *static_cast<const ExpandTask*>(task);
   const std::int64_t n_channels = expand.cache->n_channels();
   std::vector<float> row(static_cast<std::size_t>(n_channels));
+  HeldRows held(*expand.cache->compressed(), Access::kRead);
   for (std::int64_t i = thread_idx; i < expand.cache->n_rows(); i += n_threads) {
+    if (Result<void> moved = held.move_to(i); !moved) return moved;
     expand.cache->read_row(i, row);
     ggml_fp32_to_fp16_row(row.data(), expand.rows + i * n_channels, n_channels);
   }
+  return {};
 }
 
-void ShadowGraph::run_compress(int thread_idx, int n_threads, void* task) {
+Result<void> ShadowGraph::run_compress(int thread_idx, int n_threads, void* task) {
   const auto& compress = *static_cast<const ExpandTask*>(task);
   const std::int64_t n_channels = compress.cache->n_channels();
   std::vector<float> row(static_cast<std::size_t>(n_channels));
+  HeldRows held(*compress.cache->compressed(), Access::kWrite);
   for (std::int64_t i = 0; i < compress.cache->n_rows(); ++i) {
     // Tiles are counted within a stream, because a stream need not end at the end of a tile.
     if (i % compress.cache->n_cells() / kTileTokens % n_threads != thread_idx) continue;
+    if (Result<void> moved = held.move_to(i); !moved) return moved;
     ggml_fp16_to_fp32_row(compress.rows + i * n_channels, row.data(), n_channels);
     compress.cache->write_row(i, row);
   }
+  return {};
 }
 
 }  // namespace slipstream::turbo

@@ -9,7 +9,7 @@
 //     the copied node runs on that, and what it writes is compressed again.
 // A product of weights with many columns can be replaced too (product_nodes.h).
 //
-// Threads: owned by one backend. Errors: kOutOfMemory.
+// Threads: owned by one backend. Errors: kOutOfMemory; kIo if codes may lie in a file.
 #pragma once
 
 #include <ggml-cpp.h>
@@ -37,8 +37,9 @@ class ShadowGraph {
   };
   // The result is valid until the next build() and no longer than `graph`.
   [[nodiscard]] Result<ggml_cgraph*> build(ggml_cgraph* graph, Options options);
-  // Whether memory ran out while the graph built last was computed. Its results are then useless.
-  [[nodiscard]] bool is_out_of_memory() const { return nodes_.is_out_of_memory(); }
+  // Whether the graph built last was computed. If not, its results are useless, and so are rows of
+  // caches that it has changed in part (CompressedCache::lose).
+  [[nodiscard]] ggml_status end();
 
  private:
   struct WriteTask {
@@ -48,9 +49,11 @@ class ShadowGraph {
   struct ExpandTask {
     CacheTensor* cache;
     ggml_fp16_t* rows;  // all rows of the cache
+    bool is_written = false;
   };
 
   void add_custom(const ggml_tensor* op, NodeFunction function, void* task);
+  void add_custom(const ggml_tensor* op, FallibleNodeFunction function, void* task);
   Result<void> add_on_cache(ggml_tensor* node);
   ggml_tensor* copy_of(const ggml_tensor* tensor, std::byte* rows);
   Result<std::byte*> expansion(std::size_t idx, std::size_t n_bytes);
@@ -60,11 +63,11 @@ class ShadowGraph {
   [[nodiscard]] const ggml_tensor* own_cells(const ggml_tensor* attention) const;
 
   static void run_plan(int thread_idx, int n_threads, void* plan);
-  static void run_observe(int thread_idx, int n_threads, void* task);
-  static void run_write(int thread_idx, int n_threads, void* task);
-  static void run_read(int thread_idx, int n_threads, void* task);
-  static void run_expand(int thread_idx, int n_threads, void* task);
-  static void run_compress(int thread_idx, int n_threads, void* task);
+  static Result<void> run_observe(int thread_idx, int n_threads, void* task);
+  static Result<void> run_write(int thread_idx, int n_threads, void* task);
+  static Result<void> run_read(int thread_idx, int n_threads, void* task);
+  static Result<void> run_expand(int thread_idx, int n_threads, void* task);
+  static Result<void> run_compress(int thread_idx, int n_threads, void* task);
 
   ggml_context_ptr context_;
   ggml_cgraph* shadow_ = nullptr;

@@ -54,7 +54,7 @@ std::byte* CacheTensor::plain() {
 }
 
 Result<void> CacheTensor::bind_compressed(int bits, int head_dim, std::span<const HeadBasis> heads,
-                                          std::int64_t attend) {
+                                          std::int64_t attend, std::shared_ptr<ColdFile> file) {
   SLIP_CHECK(!is_bound(), "bound twice");
   SLIP_CHECK(type_ == GGML_TYPE_F16, "only f16 caches are compressed");
   std::shared_ptr<const KeyFit> fit;
@@ -71,7 +71,7 @@ Result<void> CacheTensor::bind_compressed(int bits, int head_dim, std::span<cons
                                .n_streams = n_streams_,
                                .fitted = fit == nullptr ? ChannelClasses{} : fit->classes(),
                                .attend = attend},
-                              fit);
+                              fit, std::move(file));
   if (!cache) return std::unexpected(std::move(cache.error()));
   storage_ = std::move(*cache);
   return {};
@@ -129,10 +129,14 @@ void CacheTensor::set_head(std::size_t offset, const HeadRow& from) {
               vector);
 }
 
-void CacheTensor::store(std::span<const std::byte> from, std::size_t offset) {
+Result<void> CacheTensor::store(std::span<const std::byte> from, std::size_t offset) {
   const std::size_t head_bytes = head_row_bytes();
+  HeldRows rows(std::get<CompressedCache>(storage_), Access::kWrite);
   HeadRow head;
   while (!from.empty()) {
+    if (Result<void> held = rows.move_to(static_cast<std::int64_t>(offset / row_bytes_)); !held) {
+      return held;
+    }
     const std::size_t start = offset % head_bytes;
     const std::size_t n_bytes = std::min(head_bytes - start, from.size());
     if (n_bytes < head_bytes) get_head(offset, head);  // keeps the rest of the head
@@ -141,42 +145,47 @@ void CacheTensor::store(std::span<const std::byte> from, std::size_t offset) {
     from = from.subspan(n_bytes);
     offset += n_bytes;
   }
+  return {};
 }
 
 // A state that is restored into a new cache sets its centre, as a prompt would. Otherwise the next
 // computed rows would move the centre after the restored rows were encoded around the old one. The
 // centre is taken from as many rows as libllama computes at once, so it is nearly that of the saved
 // cache, and nearly all codes are the same again. The last rows get 8-bit copies again, as before.
-void CacheTensor::prepare_for(std::span<const std::byte> from, std::size_t offset) {
+Result<void> CacheTensor::prepare_for(std::span<const std::byte> from, std::size_t offset) {
   constexpr std::size_t kRowsMax = 512;
   auto& cache = std::get<CompressedCache>(storage_);
   if (offset % row_bytes_ != 0 || from.size() % row_bytes_ != 0) {
     cache.close_centre();
-    return;
+    return {};
   }
   std::vector<std::int64_t> row_idx(from.size() / row_bytes_);
   std::iota(row_idx.begin(), row_idx.end(), static_cast<std::int64_t>(offset / row_bytes_));
-  cache.keep_precise(row_idx, nullptr);
-  if (!cache.is_centre_open()) return;
+  if (Result<void> kept = cache.keep_precise(row_idx, nullptr); !kept) return kept;
+  if (!cache.is_centre_open()) return {};
   row_idx.resize(std::min(kRowsMax, row_idx.size()));
   std::vector<float> rows(row_idx.size() * static_cast<std::size_t>(n_channels_));
   ggml_fp16_to_fp32_row(reinterpret_cast<const ggml_fp16_t*>(from.data()), rows.data(),
                         static_cast<std::int64_t>(rows.size()));
-  cache.observe(row_idx, rows);
+  return cache.observe(row_idx, rows);
 }
 
-void CacheTensor::get(std::span<std::byte> into, std::size_t offset) {
+Result<void> CacheTensor::get(std::span<std::byte> into, std::size_t offset) {
   if (const std::byte* memory = plain(); memory != nullptr) {
     std::memcpy(into.data(), memory + offset, into.size());
-    return;
+    return {};
   }
   if (!is_bound()) {
     std::ranges::fill(into, std::byte{0});
-    return;
+    return {};
   }
   const std::size_t head_bytes = head_row_bytes();
+  HeldRows rows(std::get<CompressedCache>(storage_), Access::kRead);
   HeadRow head;
   while (!into.empty()) {
+    if (Result<void> held = rows.move_to(static_cast<std::int64_t>(offset / row_bytes_)); !held) {
+      return held;
+    }
     get_head(offset, head);
     const std::size_t start = offset % head_bytes;
     const std::size_t n_bytes = std::min(head_bytes - start, into.size());
@@ -184,6 +193,7 @@ void CacheTensor::get(std::span<std::byte> into, std::size_t offset) {
     into = into.subspan(n_bytes);
     offset += n_bytes;
   }
+  return {};
 }
 
 Result<void> CacheTensor::set(std::span<const std::byte> from, std::size_t offset) {
@@ -196,13 +206,12 @@ Result<void> CacheTensor::set(std::span<const std::byte> from, std::size_t offse
     return {};
   }
   try {
-    prepare_for(from, offset);
+    if (Result<void> prepared = prepare_for(from, offset); !prepared) return prepared;
   } catch (const std::bad_alloc&) {
     // The rows are stored all the same, around the centre that there is and without 8-bit copies.
     std::get<CompressedCache>(storage_).close_centre();
   }
-  store(from, offset);
-  return {};
+  return store(from, offset);
 }
 
 Result<void> CacheTensor::memset(std::uint8_t value, std::size_t offset, std::size_t size) {
@@ -223,7 +232,8 @@ Result<void> CacheTensor::memset(std::uint8_t value, std::size_t offset, std::si
   block.fill(std::byte{value});
   while (size > 0) {
     const std::size_t n_bytes = std::min(size, block.size());
-    store(std::span(block).first(n_bytes), offset);
+    Result<void> stored = store(std::span(block).first(n_bytes), offset);
+    if (!stored) return stored;
     offset += n_bytes;
     size -= n_bytes;
   }

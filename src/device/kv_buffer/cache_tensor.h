@@ -7,7 +7,7 @@
 //
 // Threads: bind, set, get, memset, clear and copy from one thread at a time; the caches themselves
 //          as compressed_cache.h says.
-// Errors:  bind: kOutOfMemory.
+// Errors:  bind: kOutOfMemory. If codes may lie in a file (cold_chunks.h): kIo.
 #pragma once
 
 #include <ggml.h>
@@ -49,10 +49,11 @@ class CacheTensor {
   [[nodiscard]] std::byte* plain();
 
   // heads: the fitted basis of each KV head's keys, or empty. Unusable bases are ignored.
-  // attend: the most tokens that a query reads; 0: all.
+  // attend: the most tokens that a query reads; 0: all. file: for cold chunks; null: there are none.
   [[nodiscard]] Result<void> bind_compressed(int bits, int head_dim,
                                              std::span<const HeadBasis> heads = {},
-                                             std::int64_t attend = 0);
+                                             std::int64_t attend = 0,
+                                             std::shared_ptr<ColdFile> file = nullptr);
   [[nodiscard]] Result<void> bind_plain();
 
   // The note says how the tensor was bound, for the log. take_note() returns it once and is empty
@@ -61,13 +62,13 @@ class CacheTensor {
   [[nodiscard]] std::string take_note() { return std::exchange(note_, {}); }
 
   // Access bytes [offset, offset + size) of the rows. An unbound tensor reads as zeroes.
-  void get(std::span<std::byte> into, std::size_t offset);
+  [[nodiscard]] Result<void> get(std::span<std::byte> into, std::size_t offset);
   [[nodiscard]] Result<void> set(std::span<const std::byte> from, std::size_t offset);
   [[nodiscard]] Result<void> memset(std::uint8_t value, std::size_t offset, std::size_t size);
   void clear();
 
   // Read and write one row as f32.
-  // REQUIRES: the tensor is bound to codes.
+  // REQUIRES: the tensor is bound to codes, and those of the row are held (HeldRows).
   void read_row(std::int64_t row, std::span<float> into) const;
   void write_row(std::int64_t row, std::span<const float> from);
 
@@ -79,8 +80,8 @@ class CacheTensor {
   // offset: of any byte of the head, among those of all rows.
   void get_head(std::size_t offset, HeadRow& into) const;
   void set_head(std::size_t offset, const HeadRow& from);
-  void store(std::span<const std::byte> from, std::size_t offset);
-  void prepare_for(std::span<const std::byte> from, std::size_t offset);
+  [[nodiscard]] Result<void> store(std::span<const std::byte> from, std::size_t offset);
+  [[nodiscard]] Result<void> prepare_for(std::span<const std::byte> from, std::size_t offset);
 
   Side side_;
   int layer_;

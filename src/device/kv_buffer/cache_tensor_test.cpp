@@ -34,8 +34,8 @@ class CacheOnce : public testing::Test {
 
   std::vector<ggml_fp16_t> read(std::int64_t first_row, std::int64_t n_rows) {
     std::vector<ggml_fp16_t> rows(static_cast<std::size_t>(n_rows * kChannels));
-    cache_->get(std::as_writable_bytes(std::span(rows)),
-                static_cast<std::size_t>(first_row) * cache_->row_bytes());
+    EXPECT_TRUE(cache_->get(std::as_writable_bytes(std::span(rows)),
+                            static_cast<std::size_t>(first_row) * cache_->row_bytes()));
     return rows;
   }
 
@@ -87,7 +87,7 @@ TEST_P(Cache, PartsOfRowsCanBeReadAndWritten) {
   const std::vector<ggml_fp16_t> stored = read(5, 3);
   const std::vector<ggml_fp16_t> neighbour = read(4, 1);  // never written, so it is the centre
   std::vector<std::byte> part(700);
-  cache_->get(part, 5 * cache_->row_bytes() + 100);
+  EXPECT_TRUE(cache_->get(part, 5 * cache_->row_bytes() + 100));
   EXPECT_EQ(std::memcmp(part.data(), std::as_bytes(std::span(stored)).data() + 100, part.size()),
             0);
   // Writing back a part changes neither its rows nor their neighbours.
@@ -112,7 +112,7 @@ TEST_P(Cache, AStreamCopiesExactly) {
   const std::vector<ggml_fp16_t> rows = random_rows(kCells * kStreams);
   ASSERT_TRUE(cache_->set(std::as_bytes(std::span(rows)), 0));
   CompressedCache& codes = *cache_->compressed();
-  codes.copy_stream(0, 1);
+  EXPECT_TRUE(codes.copy_stream(0, 1));
   std::vector<std::byte> from(codes.packed_row_bytes());
   std::vector<std::byte> to(from.size());
   for (std::int64_t row = 0; row < kCells; ++row) {
@@ -132,11 +132,13 @@ TEST_P(Cache, WhatWasWrittenStaysWhenRowsAreComputedLater) {
     CacheTensor cache(tensor_);
     ASSERT_TRUE(cache.bind_compressed(GetParam(), 128));
     ASSERT_TRUE(cache.set(std::as_bytes(std::span(rows)), 0));
-    if (by_copy) cache.compressed()->copy_stream(0, 1);
-    cache.compressed()->observe(later_idx, std::span(later).first(4 * kChannels));
+    if (by_copy) {
+      EXPECT_TRUE(cache.compressed()->copy_stream(0, 1));
+    }
+    EXPECT_TRUE(cache.compressed()->observe(later_idx, std::span(later).first(4 * kChannels)));
     std::vector<ggml_fp16_t> back(rows.size());
     const std::size_t stream = by_copy ? static_cast<std::size_t>(kCells) : 0;
-    cache.get(std::as_writable_bytes(std::span(back)), stream * cache.row_bytes());
+    EXPECT_TRUE(cache.get(std::as_writable_bytes(std::span(back)), stream * cache.row_bytes()));
     EXPECT_LT(relative_error(rows, back), error_bound(GetParam())) << by_copy;
   }
 }
@@ -167,7 +169,7 @@ TEST_F(CacheOnce, ACentreTakesALargeOffset) {
       for (std::int64_t i = first; i < std::min(kCells, first + batch); ++i) row_idx.push_back(i);
       const auto start = static_cast<std::size_t>(first * kChannels);
       const std::span part = std::span(rows).subspan(start, row_idx.size() * kChannels);
-      cache.compressed()->observe(row_idx, part);
+      EXPECT_TRUE(cache.compressed()->observe(row_idx, part));
       for (const std::int64_t row : row_idx) {
         cache.write_row(
             row, std::span(rows).subspan(static_cast<std::size_t>(row * kChannels), kChannels));
@@ -203,7 +205,7 @@ TEST_F(CacheOnce, ARowThatIsNoNumberDoesNotMoveTheCentre) {
         std::vector<float>& numbers = rows.emplace_back(kChannels);
         for (float& number : numbers) number = gauss(random_);
         if (row == bad_row) numbers[5] = bad;
-        cache.compressed()->observe({&row, 1}, numbers);
+        EXPECT_TRUE(cache.compressed()->observe({&row, 1}, numbers));
         cache.write_row(row, numbers);
       }
       for (const float number : cache.compressed()->centres()) EXPECT_NEAR(number, 60, 1) << bad;

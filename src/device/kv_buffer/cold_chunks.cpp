@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <utility>
@@ -309,6 +310,48 @@ void ColdChunks::drop(const std::vector<Slab>& slabs) {
     entries_[slab].state = entries_[slab].is_in_file ? State::kCold : State::kEmpty;
   }
   n_in_memory_ -= slabs.size();
+}
+
+bool ColdChunks::is_empty(Slab slab) const {
+  const Lock lock(mutex_);
+  return entries_[slab].state == State::kEmpty;
+}
+
+// Makes a slab empty that nobody holds.
+void ColdChunks::forget(Slab slab) {
+  const Lock lock(mutex_);
+  entries_[slab].is_in_file = false;
+  if (entries_[slab].state != State::kHot) {
+    entries_[slab].state = State::kEmpty;
+    return;
+  }
+  std::erase(hot_, slab);
+  entries_[slab].is_changed = false;
+  drop({slab});
+}
+
+Result<void> ColdChunks::copy(Slab from, Slab to, Slab n) {
+  constexpr Slab kAtOnce = 64;
+  for (Slab first = 0; first < n; first += kAtOnce) {
+    std::vector<Slab> sources;
+    std::vector<Slab> targets;
+    for (Slab i = first; i < std::min(first + kAtOnce, n); ++i) {
+      if (is_empty(from + i)) {
+        forget(to + i);
+      } else {
+        sources.push_back(from + i);
+        targets.push_back(to + i);
+      }
+    }
+    const Result<Held> read = hold(sources, Access::kRead);
+    if (!read) return std::unexpected(read.error());
+    const Result<Held> written = hold(targets, Access::kReplace);
+    if (!written) return std::unexpected(written.error());
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      std::memcpy(address(targets[i]), address(sources[i]), planes_.slab_bytes);
+    }
+  }
+  return {};
 }
 
 void ColdChunks::forget_all() {

@@ -100,6 +100,9 @@ class ColdChunks {
   // start() and finish().
   [[nodiscard]] Result<Held> hold(std::vector<Slab> slabs, Access access);
 
+  // Copies n slabs of one plane to others. REQUIRES: as for kReplace.
+  [[nodiscard]] Result<void> copy(Slab from, Slab to, Slab n);
+
   // All slabs are empty: the caller has made the memory zero, or is about to.
   void forget_all();
   // Rows are lost: nothing can be held until forget_all(). why: for the log.
@@ -125,6 +128,8 @@ class ColdChunks {
     return file_start_ + std::uint64_t{slab} * planes_.slab_bytes;
   }
   // Neighbours in memory and in the file.
+  [[nodiscard]] bool is_empty(Slab slab) const;
+  void forget(Slab slab);
   [[nodiscard]] std::size_t run_length(const std::vector<Slab>& slabs, std::size_t first) const;
   void guard(const std::vector<Slab>& slabs, bool is_open) const;
   void enter(Slab slab, State state);

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <new>
 #include <numeric>
 
 #include "base/check.h"
@@ -27,6 +28,12 @@ std::size_t codes_bytes_of_head(const CacheShape& shape) {
   return static_cast<std::size_t>(shape.n_tiles()) * tile_code_bytes(shape.classes());
 }
 
+std::size_t rounded_up(std::size_t n, std::size_t step) { return (n + step - 1) / step * step; }
+
+std::size_t chunk_code_bytes(const CacheShape& shape) {
+  return kChunkTiles * tile_code_bytes(shape.classes());
+}
+
 std::size_t n_scales_of_tile(const CacheShape& shape) {
   return static_cast<std::size_t>(shape.n_scales() * kTileTokens);
 }
@@ -37,6 +44,11 @@ std::size_t bytes_of_head(const CacheShape& shape) {
 
 std::size_t bytes_of_all_heads(const CacheShape& shape) {
   return bytes_of_head(shape) * static_cast<std::size_t>(shape.n_heads * shape.n_streams);
+}
+
+// Adds a slab to slabs in order of their numbers, once.
+void add_slab(std::vector<Slab>& slabs, Slab slab) {
+  if (slabs.empty() || slabs.back() != slab) slabs.push_back(slab);
 }
 
 bool has_signs(const CacheShape& shape) { return shape.attend != 0 && shape.side == Side::kKey; }
@@ -66,11 +78,19 @@ std::size_t CompressedCache::n_bytes(const CacheShape& shape) {
 }
 
 Result<CompressedCache> CompressedCache::create(const CacheShape& shape,
-                                                std::shared_ptr<const KeyFit> fit) {
+                                                std::shared_ptr<const KeyFit> fit,
+                                                std::shared_ptr<ColdFile> file) {
   SLIP_CHECK(shape.is_fitted() == (fit != nullptr), "a fit where there is to be one");
-  Result<Mapping> memory = Mapping::anonymous(bytes_of_all_heads(shape) + kReadableBehind);
+  const HeadLayout head = head_layout(shape, file != nullptr);
+  Result<Mapping> memory = Mapping::anonymous(
+      head.head_bytes * static_cast<std::size_t>(n_planes(shape)) + kReadableBehind);
   if (!memory) return std::unexpected(std::move(memory.error()));
-  CompressedCache cache(shape, std::move(*memory), std::move(fit));
+  CompressedCache cache(shape, head, std::move(*memory), std::move(fit));
+  if (file != nullptr) {
+    if (Result<void> used = cache.use_file(std::move(file)); !used) {
+      return std::unexpected(std::move(used.error()));
+    }
+  }
   if (PreciseChunks::suits(shape)) {
     Result<CompressedCache> slots = create(PreciseChunks::slots_shape(shape));
     if (!slots) return slots;
@@ -88,13 +108,97 @@ CompressedCache::CompressedCache(CompressedCache&&) noexcept = default;
 CompressedCache& CompressedCache::operator=(CompressedCache&&) noexcept = default;
 CompressedCache::~CompressedCache() = default;
 
-CompressedCache::CompressedCache(const CacheShape& shape, Mapping memory,
+CompressedCache::HeadLayout CompressedCache::head_layout(const CacheShape& shape, bool has_file) {
+  const std::size_t codes = codes_bytes_of_head(shape);
+  const std::size_t all = bytes_of_head(shape);
+  if (!has_file) return {.codes_bytes = codes, .head_bytes = all};
+  const std::size_t chunk = chunk_code_bytes(shape);
+  const std::size_t slab = std::lcm(chunk, kBlockBytes);
+  const std::size_t whole = rounded_up(codes, slab);
+  return {.codes_bytes = whole,
+          .head_bytes = rounded_up(whole + (all - codes), kBlockBytes),
+          .chunks_of_slab = static_cast<std::int64_t>(slab / chunk)};
+}
+
+Result<void> CompressedCache::use_file(std::shared_ptr<ColdFile> file) {
+  const std::size_t slab_bytes =
+      static_cast<std::size_t>(head_.chunks_of_slab) * chunk_code_bytes(shape_);
+  Result<std::unique_ptr<ColdChunks>> cold = ColdChunks::create({.first = memory_.bytes().data(),
+                                                                 .plane_stride = head_.head_bytes,
+                                                                 .slab_bytes = slab_bytes,
+                                                                 .slabs_of_plane = slabs_of_plane(),
+                                                                 .n_planes = n_planes(shape_)},
+                                                                std::move(file));
+  if (!cold) return std::unexpected(std::move(cold.error()));
+  cold_ = std::move(*cold);
+  return {};
+}
+
+std::int64_t CompressedCache::slabs_of_plane() const {
+  return (n_chunks() + head_.chunks_of_slab - 1) / head_.chunks_of_slab;
+}
+
+Slab CompressedCache::slab_of(std::int64_t stream, std::int64_t head, std::int64_t chunk) const {
+  return static_cast<Slab>((stream * shape_.n_heads + head) * slabs_of_plane() +
+                           chunk / head_.chunks_of_slab);
+}
+
+Result<ColdChunks::Held> CompressedCache::start_reading(std::int64_t stream, std::int64_t head,
+                                                        std::span<const int> chunks) const {
+  if (cold_ == nullptr) return ColdChunks::Held();
+  std::vector<Slab> slabs;
+  slabs.reserve(chunks.size());
+  for (const int chunk : chunks) add_slab(slabs, slab_of(stream, head, chunk));
+  return cold_->start(std::move(slabs), Access::kRead);
+}
+
+Result<ColdChunks::Held> CompressedCache::hold_chunk_of(std::int64_t row, Access access) const {
+  if (cold_ == nullptr) return ColdChunks::Held();
+  std::vector<Slab> slabs;
+  for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
+    slabs.push_back(slab_of(row / shape_.n_cells, head, row % shape_.n_cells / kChunkTokens));
+  }
+  return cold_->hold(std::move(slabs), access);
+}
+
+Result<ColdChunks::Held> CompressedCache::hold_early_rows() const {
+  if (cold_ == nullptr) return ColdChunks::Held();
+  std::vector<Slab> slabs;
+  for (const std::int64_t row : early_row_idx_) {
+    for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
+      slabs.push_back(slab_of(row / shape_.n_cells, head, row % shape_.n_cells / kChunkTokens));
+    }
+  }
+  std::ranges::sort(slabs);
+  slabs.erase(std::ranges::unique(slabs).begin(), slabs.end());
+  return cold_->hold(std::move(slabs), Access::kWrite);
+}
+
+void CompressedCache::lose(const std::string& why) {
+  if (cold_ != nullptr) cold_->lose(why);
+}
+
+Result<void> HeldRows::move_to(std::int64_t row) {
+  // Rows of a tile are of one chunk, whatever the number of cells.
+  const CacheShape& shape = cache_.shape();
+  const std::int64_t tile =
+      row / shape.n_cells * shape.n_tiles() + row % shape.n_cells / kTileTokens;
+  if (tile == tile_ || !cache_.is_cold()) return {};
+  tile_ = -1;
+  held_ = {};
+  Result<ColdChunks::Held> held = cache_.hold_chunk_of(row, access_);
+  if (!held) return std::unexpected(std::move(held.error()));
+  held_ = std::move(*held);
+  tile_ = tile;
+  return {};
+}
+
+CompressedCache::CompressedCache(const CacheShape& shape, const HeadLayout& head, Mapping memory,
                                  std::shared_ptr<const KeyFit> fit)
     : shape_(shape),
       layout_(shape.side, shape.classes()),
       rotation_(shape.head_dim),
-      codes_bytes_(codes_bytes_of_head(shape)),
-      head_bytes_(bytes_of_head(shape)),
+      head_(head),
       memory_(std::move(memory)),
       fit_(std::move(fit)),
       centre_(static_cast<std::size_t>(shape.n_heads * shape.head_dim)) {
@@ -114,7 +218,7 @@ std::uint8_t* CompressedCache::head_start(std::int64_t stream, std::int64_t head
   // The mapped memory is not part of this object's value: const readers share it.
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(memory_.bytes().data());
   return const_cast<std::uint8_t*>(bytes) +
-         head_bytes_ * static_cast<std::size_t>(stream * shape_.n_heads + head);
+         head_.head_bytes * static_cast<std::size_t>(stream * shape_.n_heads + head);
 }
 
 std::span<const std::uint8_t> CompressedCache::codes(std::int64_t stream, std::int64_t head,
@@ -125,7 +229,7 @@ std::span<const std::uint8_t> CompressedCache::codes(std::int64_t stream, std::i
 
 std::span<const std::uint16_t> CompressedCache::scales(std::int64_t stream, std::int64_t head,
                                                        std::int64_t tile) const {
-  const std::uint8_t* start = head_start(stream, head) + codes_bytes_;
+  const std::uint8_t* start = head_start(stream, head) + head_.codes_bytes;
   const std::size_t n = n_scales_of_tile(shape_);
   return {reinterpret_cast<const std::uint16_t*>(start) + static_cast<std::size_t>(tile) * n, n};
 }
@@ -178,8 +282,11 @@ void CompressedCache::find_centre() {
   }
 }
 
-void CompressedCache::observe(std::span<const std::int64_t> row_idx, std::span<const float> rows) {
-  if (!is_centre_open_ || row_idx.empty()) return;
+Result<void> CompressedCache::observe(std::span<const std::int64_t> row_idx,
+                                      std::span<const float> rows) {
+  if (!is_centre_open_ || row_idx.empty()) return {};
+  const Result<ColdChunks::Held> held = hold_early_rows();  // before anything changes
+  if (!held) return std::unexpected(held.error());
   const std::size_t n_before = early_row_idx_.size();
   // Reserves first, so that either both grow or, if memory runs out, none.
   early_row_idx_.reserve(n_before + row_idx.size());
@@ -189,24 +296,28 @@ void CompressedCache::observe(std::span<const std::int64_t> row_idx, std::span<c
   const std::size_t n_now = early_row_idx_.size();
   // When rows come one by one, the centre moves at 1, 2, 4, 8, 16 and 32 rows. Writing all rows
   // again for each new one made the first 32 tokens of an empty cache take a tenth longer.
-  if (std::bit_width(n_before) == std::bit_width(n_now) && n_now < kCentreRows) return;
-  const std::size_t n_channels = centre_.size();
+  if (std::bit_width(n_before) == std::bit_width(n_now) && n_now < kCentreRows) return {};
   find_centre();
-  // The caller will write the new rows.
-  for (std::size_t i = 0; i < n_before; ++i) {
-    write_row(early_row_idx_[i], std::span(early_rows_).subspan(i * n_channels, n_channels));
-  }
+  write_early_rows(n_before);  // the caller will write the new rows
   if (n_now >= kCentreRows) close_centre();
+  return {};
 }
 
-void CompressedCache::adopt_centres(std::span<const float> centres) {
+Result<void> CompressedCache::adopt_centres(std::span<const float> centres) {
   SLIP_CHECK(is_centre_open_, "a centre that is closed does not move");
+  const Result<ColdChunks::Held> held = hold_early_rows();
+  if (!held) return std::unexpected(held.error());
   std::ranges::copy(centres, centre_.begin());
+  write_early_rows(early_row_idx_.size());
+  close_centre();
+  return {};
+}
+
+void CompressedCache::write_early_rows(std::size_t n) {
   const std::size_t n_channels = centre_.size();
-  for (std::size_t i = 0; i < early_row_idx_.size(); ++i) {
+  for (std::size_t i = 0; i < n; ++i) {
     write_row(early_row_idx_[i], std::span(early_rows_).subspan(i * n_channels, n_channels));
   }
-  close_centre();
 }
 
 void CompressedCache::close_centre() {
@@ -281,23 +392,35 @@ void CompressedCache::write_precise(std::int64_t row, std::int64_t head,
   tiles->encode_rotated(idx * kChunkTokens + cell % kChunkTokens, head, rotated);
 }
 
-void CompressedCache::keep_precise(std::span<const std::int64_t> row_idx,
-                                   const std::shared_ptr<CompressedCache>& scratch) {
-  if (precise_ == nullptr) return;
-  for (const std::int64_t chunk : precise_->keep(row_idx, scratch)) {
-    fill_precise(chunk / n_chunks(), chunk % n_chunks());
+Result<void> CompressedCache::keep_precise(std::span<const std::int64_t> row_idx,
+                                           const std::shared_ptr<CompressedCache>& scratch) {
+  if (precise_ == nullptr) return {};
+  const std::vector<std::int64_t> taken = precise_->keep(row_idx, scratch);
+  Result<void> filled;
+  for (const std::int64_t chunk : taken) {
+    if (filled) filled = fill_precise(chunk / n_chunks(), chunk % n_chunks());
+    if (!filled) precise_->forget(chunk);
   }
+  return filled;
 }
 
 // Fills a new 8-bit copy of a chunk from the codes of the rows that the chunk may already hold.
-void CompressedCache::fill_precise(std::int64_t stream, std::int64_t chunk) {
+Result<void> CompressedCache::fill_precise(std::int64_t stream, std::int64_t chunk) {
   const std::int64_t first = chunk * kChunkTokens;
+  Result<ColdChunks::Held> held;
+  try {
+    held = hold_chunk_of(stream * shape_.n_cells + first, Access::kRead);
+  } catch (const std::bad_alloc&) {
+    held = fail(Code::kOutOfMemory, "no memory");  // short, so that it takes none
+  }
+  if (!held) return std::unexpected(std::move(held.error()));
   const std::int64_t end = std::min(first + kChunkTokens, shape_.n_cells);
   for (std::int64_t cell = first; cell < end; ++cell) {
     for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
       copy_codes(stream * shape_.n_cells + cell, head);
     }
   }
+  return {};
 }
 
 // The levels of rotated codes are 8-bit integers already, so the copy gets these and their scale.
@@ -436,8 +559,8 @@ bool CompressedCache::unpack(std::int64_t row, std::span<const std::byte> from) 
   return true;
 }
 
-void CompressedCache::recentre(std::int64_t first_row, std::int64_t n_rows,
-                               std::span<const float> centres) {
+Result<void> CompressedCache::recentre(std::int64_t first_row, std::int64_t n_rows,
+                                       std::span<const float> centres) {
   constexpr std::int64_t kRowsAtOnce = 512;  // more than kCentreRows
   const auto head_dim = static_cast<std::size_t>(shape_.head_dim);
   const std::size_t n_channels = centre_.size();
@@ -449,20 +572,26 @@ void CompressedCache::recentre(std::int64_t first_row, std::int64_t n_rows,
     std::ranges::iota(row_idx, first_row);
     rows.resize(row_idx.size() * n_channels);
     std::span<float> rest = rows;
+    HeldRows read(*this, Access::kRead);
     for (const std::int64_t row : row_idx) {
+      if (Result<void> held = read.move_to(row); !held) return held;
       for (std::int64_t head = 0; head < shape_.n_heads; ++head, rest = rest.subspan(head_dim)) {
         read_around(centres.subspan(static_cast<std::size_t>(head) * head_dim, head_dim), row, head,
                     rest.first(head_dim));
       }
     }
-    observe(row_idx, rows);
+    if (Result<void> observed = observe(row_idx, rows); !observed) return observed;
+    HeldRows written(*this, Access::kWrite);
     for (std::size_t i = 0; i < row_idx.size(); ++i) {
+      if (Result<void> held = written.move_to(row_idx[i]); !held) return held;
       write_row(row_idx[i], std::span(rows).subspan(i * n_channels, n_channels));
     }
   }
+  return {};
 }
 
 void CompressedCache::clear() {
+  if (cold_ != nullptr) cold_->forget_all();
   memory_.zero();
   start_centre();
   early_row_idx_.clear();
@@ -471,13 +600,25 @@ void CompressedCache::clear() {
   if (signs_) signs_->clear();
 }
 
-void CompressedCache::copy_stream(std::int64_t from, std::int64_t to) {
-  if (from == to) return;
+Result<void> CompressedCache::copy_stream(std::int64_t from, std::int64_t to) {
+  if (from == to) return {};
   close_centre();  // the copied rows are not among the early rows
-  std::memcpy(head_start(to, 0), head_start(from, 0),
-              head_bytes_ * static_cast<std::size_t>(shape_.n_heads));
+  const std::size_t scales_bytes = head_.head_bytes - head_.codes_bytes;
+  for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
+    if (cold_ == nullptr) {
+      std::memcpy(head_start(to, head), head_start(from, head), head_.codes_bytes);
+    } else if (Result<void> copied = cold_->copy(slab_of(from, head, 0), slab_of(to, head, 0),
+                                                 static_cast<Slab>(slabs_of_plane()));
+               !copied) {
+      lose(copied.error().message);
+      return copied;
+    }
+    std::memcpy(head_start(to, head) + head_.codes_bytes,
+                head_start(from, head) + head_.codes_bytes, scales_bytes);
+  }
   if (precise_ != nullptr) precise_->forget_stream(to);
   if (signs_) signs_->copy_stream(from, to);
+  return {};
 }
 
 }  // namespace slipstream::turbo

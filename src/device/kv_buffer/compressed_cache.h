@@ -5,10 +5,13 @@
 // With this layout attention over one head reads two sequential streams. Rows are addressed as in
 // libllama: row = stream * n_cells + cell. The system provides memory as cells are first written.
 //
+// Codes that were not used of late may lie in a file (cold_chunks.h). Then codes of rows are read
+// and written only while they are held: by functions that return a Result, or by their callers.
+//
 // Threads: concurrent reads are safe; one thread at a time writes a tile (tile.h). observe(),
 //          keep_precise(), clear() and functions that change centres are called by one thread while
 //          no other thread reads or writes.
-// Errors:  create: kOutOfMemory.
+// Errors:  create: kOutOfMemory; kIo if there is a file. Others, only if there is a file: kIo.
 #pragma once
 
 #include <cmath>
@@ -23,6 +26,7 @@
 #include "device/codec/key_fit.h"
 #include "device/codec/rotation.h"
 #include "device/codec/tile.h"
+#include "device/kv_buffer/cold_chunks.h"
 #include "device/kv_buffer/key_signs.h"
 
 namespace slipstream::turbo {
@@ -86,9 +90,11 @@ class CompressedCache {
 
   // The bytes that a cache of this shape takes, including its 8-bit chunks.
   [[nodiscard]] static std::size_t n_bytes(const CacheShape& shape);
-  // fit: that of the layer's heads if shape.is_fitted(), otherwise null.
+  // fit: that of the layer's heads if shape.is_fitted(), otherwise null. file: for codes that are
+  // not in memory; null: all are.
   [[nodiscard]] static Result<CompressedCache> create(const CacheShape& shape,
-                                                      std::shared_ptr<const KeyFit> fit = nullptr);
+                                                      std::shared_ptr<const KeyFit> fit = nullptr,
+                                                      std::shared_ptr<ColdFile> file = nullptr);
 
   [[nodiscard]] const CacheShape& shape() const { return shape_; }
   [[nodiscard]] const TileLayout& layout() const { return layout_; }
@@ -101,18 +107,19 @@ class CompressedCache {
   // closed it does nothing. `rows` is n x n_heads * head_dim. close_centre() must be called before
   // rows are written that were not observed, because the centre must not move after that.
   [[nodiscard]] bool is_centre_open() const { return is_centre_open_; }
-  void observe(std::span<const std::int64_t> row_idx, std::span<const float> rows);
+  [[nodiscard]] Result<void> observe(std::span<const std::int64_t> row_idx,
+                                     std::span<const float> rows);
   void close_centre();
   [[nodiscard]] std::span<const float> centre(std::int64_t head) const;
   [[nodiscard]] std::span<const float> centres() const { return centre_; }  // n_heads x head_dim
   // Takes over the centres of another cache and closes them. Writes the rows seen so far again.
   // REQUIRES: is_centre_open().
-  void adopt_centres(std::span<const float> centres);
+  [[nodiscard]] Result<void> adopt_centres(std::span<const float> centres);
 
   // Called before these rows are written: their chunks are kept in 8 bits, too. Chunks that newer
   // ones of the same call follow are kept in `scratch`, until the next call with the same scratch.
-  void keep_precise(std::span<const std::int64_t> row_idx,
-                    const std::shared_ptr<CompressedCache>& scratch);
+  [[nodiscard]] Result<void> keep_precise(std::span<const std::int64_t> row_idx,
+                                          const std::shared_ptr<CompressedCache>& scratch);
   // Whether chunks of this cache can have 8-bit copies.
   [[nodiscard]] bool has_precise() const { return precise_ != nullptr; }
   // The place of the chunk's 8-bit copy; null tiles: it has none.
@@ -120,6 +127,17 @@ class CompressedCache {
 
   // The signs of the keys; null: queries read all tokens.
   [[nodiscard]] const KeySigns* signs() const { return signs_ ? &*signs_ : nullptr; }
+
+  // Whether codes may lie in a file. If not, nothing has to be held, and holding does not fail.
+  [[nodiscard]] bool is_cold() const { return cold_ != nullptr; }
+  // Starts to bring the codes of chunks, in order of their numbers, into memory to be read.
+  [[nodiscard]] Result<ColdChunks::Held> start_reading(std::int64_t stream, std::int64_t head,
+                                                       std::span<const int> chunks) const;
+  // Brings the codes of the chunk of a row into memory, for all heads.
+  [[nodiscard]] Result<ColdChunks::Held> hold_chunk_of(std::int64_t row, Access access) const;
+  // After a failure rows are not those that the program has written: nothing is read or written any
+  // more until clear(). Without a file it does nothing.
+  void lose(const std::string& why);
 
   // Writes one vector of head_dim numbers, as the model sees it (not rotated).
   void write(std::int64_t row, std::int64_t head, std::span<const float> vector);
@@ -139,7 +157,8 @@ class CompressedCache {
   [[nodiscard]] bool unpack(std::int64_t row, std::span<const std::byte> from);
   // Encodes again rows that were just unpacked and that had been encoded around other centres. They
   // are treated as rows that are new here.
-  void recentre(std::int64_t first_row, std::int64_t n_rows, std::span<const float> centres);
+  [[nodiscard]] Result<void> recentre(std::int64_t first_row, std::int64_t n_rows,
+                                      std::span<const float> centres);
 
   // For kernels: layout().code_bytes() bytes of codes, and the f16 scales, [scale][token] (tile.h).
   [[nodiscard]] std::span<const std::uint8_t> codes(std::int64_t stream, std::int64_t head,
@@ -148,17 +167,36 @@ class CompressedCache {
                                                       std::int64_t tile) const;
 
   void clear();
-  void copy_stream(std::int64_t from, std::int64_t to);
+  // After a failure the rows of `to` are lost.
+  [[nodiscard]] Result<void> copy_stream(std::int64_t from, std::int64_t to);
 
  private:
-  CompressedCache(const CacheShape& shape, Mapping memory, std::shared_ptr<const KeyFit> fit);
+  // Codes and scales of a head. In a cache with a file, codes are whole slabs, and the next head
+  // begins with a block.
+  struct HeadLayout {
+    std::size_t codes_bytes;
+    std::size_t head_bytes;
+    std::int64_t chunks_of_slab = 0;  // 0: there is no file
+  };
+  [[nodiscard]] static HeadLayout head_layout(const CacheShape& shape, bool has_file);
+  [[nodiscard]] static std::int64_t n_planes(const CacheShape& shape) {
+    return shape.n_heads * shape.n_streams;
+  }
+
+  CompressedCache(const CacheShape& shape, const HeadLayout& head, Mapping memory,
+                  std::shared_ptr<const KeyFit> fit);
+  [[nodiscard]] Result<void> use_file(std::shared_ptr<ColdFile> file);
+  [[nodiscard]] std::int64_t slabs_of_plane() const;
+  [[nodiscard]] Slab slab_of(std::int64_t stream, std::int64_t head, std::int64_t chunk) const;
+  [[nodiscard]] Result<ColdChunks::Held> hold_early_rows() const;
+  void write_early_rows(std::size_t n);
   void start_centre();
   void find_centre();
   void write_row(std::int64_t row, std::span<const float> channels);
   void encode_rotated(std::int64_t row, std::int64_t head, std::span<const float> rotated);
   void encode_fitted(std::int64_t row, std::int64_t head, std::span<const float> z);
   void write_precise(std::int64_t row, std::int64_t head, std::span<const float> rotated);
-  void fill_precise(std::int64_t stream, std::int64_t chunk);
+  [[nodiscard]] Result<void> fill_precise(std::int64_t stream, std::int64_t chunk);
   void copy_codes(std::int64_t row, std::int64_t head);
   void restore_signs(std::int64_t row, std::int64_t head);
   void read_centred(std::int64_t row, std::int64_t head, std::span<float> vector) const;
@@ -174,9 +212,9 @@ class CompressedCache {
   CacheShape shape_;
   TileLayout layout_;
   Rotation rotation_;
-  std::size_t codes_bytes_;  // codes of one head
-  std::size_t head_bytes_;   // codes and scales of one head
+  HeadLayout head_;
   Mapping memory_;
+  std::unique_ptr<ColdChunks> cold_;  // null: all codes are in memory
   std::shared_ptr<const KeyFit> fit_;
   std::vector<float> centre_;  // n_heads x head_dim, not rotated
   bool is_centre_open_;
@@ -185,6 +223,20 @@ class CompressedCache {
   // The first rows. They are kept until enough have been seen to fix the centre.
   std::vector<std::int64_t> early_row_idx_;
   std::vector<float> early_rows_;
+};
+
+// Holds what is around one row after the other, of all heads.
+class HeldRows {
+ public:
+  HeldRows(const CompressedCache& cache, Access access) : cache_(cache), access_(access) {}
+  // The row can be used until the next call.
+  [[nodiscard]] Result<void> move_to(std::int64_t row);
+
+ private:
+  const CompressedCache& cache_;
+  Access access_;
+  std::int64_t tile_ = -1;
+  ColdChunks::Held held_;
 };
 
 }  // namespace slipstream::turbo

@@ -21,24 +21,40 @@ KvBufferType& context_of(ggml_backend_buffer_type_t type) {
   return *static_cast<KvBufferType*>(type->context);
 }
 
-// The size that llama.cpp reports for a cache tensor. The head size is not known yet. The largest
-// of these head sizes that divides the row is assumed: 128 is the most common one and has the
-// fewest scales per number.
-std::size_t expected_bytes(const Scheme& scheme, const ggml_tensor* tensor) {
+// How large a cache tensor will be. Of its codes, those that may lie in a file are counted apart.
+struct ExpectedBytes {
+  std::size_t in_memory;
+  std::size_t cold = 0;
+};
+
+// The head size is not known yet. The largest of these head sizes that divides the row is assumed:
+// 128 is the most common one and has the fewest scales per number.
+ExpectedBytes expected_bytes(const KvSettings& settings, const ggml_tensor* tensor) {
+  const Scheme& scheme = settings.scheme;
   const CacheTensor cache(tensor);
   const Bits bits = scheme.bits_of_layer(cache.layer());
   const int width = cache.side() == Side::kKey ? bits.keys : bits.values;
   constexpr std::int64_t kLatentChannels = 576;  // latent attention (MLA) is not compressed
   if (width == 0 || tensor->type != GGML_TYPE_F16 || tensor->ne[0] == kLatentChannels) {
-    return ggml_nbytes(tensor);
+    return {.in_memory = ggml_nbytes(tensor)};
   }
   for (const int head_dim : {128, 96, 80, 64}) {
-    if (tensor->ne[0] % head_dim == 0) {
-      return head_bytes(cache.side(), width, head_dim, tensor->ne[1], scheme.attend() != 0) *
-             static_cast<std::size_t>(tensor->ne[0] / head_dim * tensor->ne[2]);
-    }
+    if (tensor->ne[0] % head_dim != 0) continue;
+    const auto n_heads = static_cast<std::size_t>(tensor->ne[0] / head_dim * tensor->ne[2]);
+    const std::size_t all =
+        head_bytes(cache.side(), width, head_dim, tensor->ne[1], scheme.attend() != 0);
+    const bool is_cold = settings.cold != nullptr && is_limited(scheme, cache.layer());
+    const std::size_t codes = is_cold ? code_bytes(width, head_dim, tensor->ne[1]) : 0;
+    return {.in_memory = (all - codes) * n_heads, .cold = codes * n_heads};
   }
-  return ggml_nbytes(tensor);
+  return {.in_memory = ggml_nbytes(tensor)};
+}
+
+Result<std::shared_ptr<ColdFile>> file_of(KvBuffer& buffer) {
+  if (buffer.cold_file != nullptr || buffer.settings.cold == nullptr) return buffer.cold_file;
+  Result<std::shared_ptr<ColdFile>> file = ColdFile::create(buffer.settings.cold);
+  if (file) buffer.cold_file = *file;
+  return file;
 }
 
 // --- the buffer's functions, called by ggml
@@ -53,49 +69,57 @@ void* get_base(ggml_backend_buffer_t buffer) { return context_of(buffer).memory.
 // Writing to a compressed cache does not fail, because it needs no memory (cache_tensor.h).
 template <class Work>
 bool is_done_in_cache(const Work& work) noexcept {
-  const bool done = is_done(work);
-  if (!done) fail_packed_rows();
-  return done;
+  bool is_well = true;
+  const bool done = is_done([&] {
+    const Result<void> result = work();
+    is_well = result.has_value();
+    if (!is_well) log_line(GGML_LOG_LEVEL_ERROR, result.error().message);
+  });
+  if (!done || !is_well) fail_packed_rows();
+  return done && is_well;
 }
 
-void report(const Result<void>& result) {
-  if (!result) log_line(GGML_LOG_LEVEL_ERROR, result.error().message);
+// Rows that could not be written are not those that the program goes on with.
+Result<void> or_lost(CacheTensor& cache, Result<void> written) {
+  if (!written && cache.compressed() != nullptr) cache.compressed()->lose(written.error().message);
+  return written;
 }
 
 void memset_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, uint8_t value,
                    size_t offset, size_t size) noexcept {
-  (void)is_done_in_cache([&] {
+  (void)is_done_in_cache([&]() -> Result<void> {
     if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
-      report(cache->memset(value, cache_offset(tensor) + offset, size));
-    } else {
-      std::memset(static_cast<char*>(tensor->data) + offset, value, size);
+      return or_lost(*cache, cache->memset(value, cache_offset(tensor) + offset, size));
     }
+    std::memset(static_cast<char*>(tensor->data) + offset, value, size);
+    return {};
   });
 }
 
 void set_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, const void* data,
                 size_t offset, size_t size) noexcept {
-  (void)is_done_in_cache([&] {
+  (void)is_done_in_cache([&]() -> Result<void> {
     if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
       const std::size_t start = cache_offset(tensor) + offset;
-      if (set_packed(*cache, data, start, size)) return;
-      report(cache->set(std::span(static_cast<const std::byte*>(data), size), start));
-    } else {
-      std::memcpy(static_cast<char*>(tensor->data) + offset, data, size);
+      if (set_packed(*cache, data, start, size)) return {};
+      return or_lost(*cache,
+                     cache->set(std::span(static_cast<const std::byte*>(data), size), start));
     }
+    std::memcpy(static_cast<char*>(tensor->data) + offset, data, size);
+    return {};
   });
 }
 
 void get_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* tensor, void* data,
                 size_t offset, size_t size) noexcept {
-  const bool is_read = is_done_in_cache([&] {
+  const bool is_read = is_done_in_cache([&]() -> Result<void> {
     if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
       const std::size_t start = cache_offset(tensor) + offset;
-      if (get_packed(*cache, data, start, size)) return;
-      cache->get(std::span(static_cast<std::byte*>(data), size), start);
-    } else {
-      std::memcpy(data, static_cast<const char*>(tensor->data) + offset, size);
+      if (get_packed(*cache, data, start, size)) return {};
+      return cache->get(std::span(static_cast<std::byte*>(data), size), start);
     }
+    std::memcpy(data, static_cast<const char*>(tensor->data) + offset, size);
+    return {};
   });
   // While rows are packed, `data` only says where they would be, and nothing may be written there.
   if (!is_read && !is_exchanging()) std::memset(data, 0, size);
@@ -112,9 +136,10 @@ bool copy_stream(const ggml_tensor* src, const ggml_tensor* dst) {
       from % stream_bytes != 0 || to % stream_bytes != 0) {
     return false;
   }
-  cache->compressed()->copy_stream(static_cast<std::int64_t>(from / stream_bytes),
-                                   static_cast<std::int64_t>(to / stream_bytes));
-  return true;
+  const Result<void> copied = cache->compressed()->copy_stream(
+      static_cast<std::int64_t>(from / stream_bytes), static_cast<std::int64_t>(to / stream_bytes));
+  if (!copied) log_line(GGML_LOG_LEVEL_ERROR, copied.error().message);
+  return true;  // what was lost is lost: copying rows would not bring it back
 }
 
 // Copies a whole stream to another one of the same cache exactly, as codes. For any other copy it
@@ -128,7 +153,7 @@ void clear(ggml_backend_buffer_t buffer, uint8_t value) noexcept {
   KvBuffer& context = context_of(buffer);
   for (auto& [data, cache] : context.caches) {
     const std::size_t n_bytes = cache->row_bytes() * static_cast<std::size_t>(cache->n_rows());
-    (void)is_done_in_cache([&] { report(cache->memset(value, 0, n_bytes)); });
+    (void)is_done_in_cache([&] { return or_lost(*cache, cache->memset(value, 0, n_bytes)); });
   }
   if (value == 0) {
     context.memory.zero();
@@ -137,10 +162,27 @@ void clear(ggml_backend_buffer_t buffer, uint8_t value) noexcept {
   }
 }
 
+// A cache tensor is put into the buffer: room on the disk for its cold chunks is made sure of while
+// the program can still say that it has not enough.
+ggml_status init_tensor(ggml_backend_buffer_t buffer, ggml_tensor* tensor) noexcept {
+  return guarded(GGML_STATUS_ALLOC_FAILED, [&] {
+    const KvSettings& settings = context_of(buffer).settings;
+    if (settings.cold == nullptr || !CacheTensor::is_cache(tensor)) return GGML_STATUS_SUCCESS;
+    const std::size_t n_bytes = expected_bytes(settings, tensor).cold;
+    if (n_bytes == 0) return GGML_STATUS_SUCCESS;
+    const auto file = file_of(context_of(buffer));
+    const Result<void> reserved = file ? (*file)->reserve(n_bytes / kBlockBytes * kBlockBytes)
+                                       : std::unexpected(file.error());
+    if (reserved) return GGML_STATUS_SUCCESS;
+    log_line(GGML_LOG_LEVEL_ERROR, reserved.error().message);
+    return GGML_STATUS_ALLOC_FAILED;
+  });
+}
+
 constexpr ggml_backend_buffer_i kBufferInterface = {
     .free_buffer = free_buffer,
     .get_base = get_base,
-    .init_tensor = nullptr,
+    .init_tensor = init_tensor,
     .memset_tensor = memset_tensor,
     .set_tensor = set_tensor,
     .get_tensor = get_tensor,
@@ -162,7 +204,9 @@ ggml_backend_buffer_t make_buffer(ggml_backend_buffer_type_t buft, size_t size) 
     log_line(GGML_LOG_LEVEL_ERROR, memory.error().message);
     return nullptr;
   }
-  auto context = std::make_unique<KvBuffer>(std::move(*memory), context_of(buft).settings());
+  auto context = std::make_unique<KvBuffer>();
+  context->memory = std::move(*memory);
+  context->settings = context_of(buft).settings();
   ggml_backend_buffer_t buffer =
       ggml_backend_buffer_init(buft, kBufferInterface, context.get(), size);
   // The buffer owns it now; before, making the buffer might have thrown.
@@ -185,7 +229,8 @@ bool is_host(ggml_backend_buffer_type_t /*buft*/) { return false; }
 
 }  // namespace
 
-KvBufferType::KvBufferType(Scheme scheme, ggml_backend_dev_t device)
+KvBufferType::KvBufferType(Scheme scheme, ggml_backend_dev_t device,
+                           std::shared_ptr<ColdStore> cold)
     : type_{.iface = {.get_name = get_name,
                       .alloc_buffer = alloc_buffer,
                       .alloc_buffer_n = nullptr,
@@ -196,7 +241,7 @@ KvBufferType::KvBufferType(Scheme scheme, ggml_backend_dev_t device)
                       .is_host = is_host},
             .device = device,
             .context = this},
-      settings_{.scheme = std::move(scheme), .keys = nullptr} {}
+      settings_{.scheme = std::move(scheme), .keys = nullptr, .cold = std::move(cold)} {}
 
 void KvBufferType::set_scheme(Scheme scheme) {
   const MutexLock lock(mutex_);
@@ -210,7 +255,7 @@ void KvBufferType::set_keys(std::shared_ptr<const FittedKeys> keys) {
 
 std::size_t KvBufferType::cache_bytes(const ggml_tensor* tensor) const {
   const MutexLock lock(mutex_);
-  return expected_bytes(settings_.scheme, tensor);
+  return expected_bytes(settings_, tensor).in_memory;
 }
 
 KvSettings KvBufferType::settings() const {
@@ -220,6 +265,10 @@ KvSettings KvBufferType::settings() const {
 
 const KvSettings& settings_of(const ggml_tensor* tensor) {
   return context_of(view_root(tensor)->buffer).settings;
+}
+
+Result<std::shared_ptr<ColdFile>> cold_file_of(const ggml_tensor* tensor) {
+  return file_of(context_of(view_root(tensor)->buffer));
 }
 
 // Each device has its own buffer type, but they share these functions.

@@ -6,7 +6,8 @@
 // compressed size.
 //
 // Threads: one thread at a time per buffer, as ggml uses them; the settings are thread-safe.
-// Errors:  a null buffer if memory does not suffice, as ggml expects.
+// Errors:  a null buffer if memory does not suffice, as ggml expects. A disk without room for cold
+//          chunks fails when the cache tensors are put into the buffer.
 #pragma once
 
 #include <map>
@@ -17,6 +18,7 @@
 #include "contract/scheme.h"
 #include "device/ggml_abi/ggml_abi.h"
 #include "device/kv_buffer/cache_tensor.h"
+#include "device/kv_buffer/cold_store.h"
 
 namespace slipstream::turbo {
 
@@ -26,11 +28,13 @@ class FittedKeys;
 struct KvSettings {
   Scheme scheme;
   std::shared_ptr<const FittedKeys> keys;  // null: there is no profile
+  std::shared_ptr<ColdStore> cold;         // null: all codes stay in memory
 };
 
 struct KvBuffer {
   Mapping memory;
   KvSettings settings;
+  std::shared_ptr<ColdFile> cold_file;  // of the caches; null until one needs it
   // The key is the address of the tensor's data, because graphs that arrive over RPC have new
   // tensor objects.
   std::map<const void*, std::unique_ptr<CacheTensor>> caches;
@@ -38,7 +42,10 @@ struct KvBuffer {
 
 class KvBufferType {
  public:
-  explicit KvBufferType(Scheme scheme, ggml_backend_dev_t device = nullptr);
+  // cold: for chunks that are not read for a while; null: all stay in memory. With it schemes must
+  // limit what a query reads.
+  explicit KvBufferType(Scheme scheme, ggml_backend_dev_t device = nullptr,
+                        std::shared_ptr<ColdStore> cold = nullptr);
   KvBufferType(const KvBufferType&) = delete;
   KvBufferType& operator=(const KvBufferType&) = delete;
 
@@ -59,6 +66,9 @@ class KvBufferType {
 
 // The settings of the buffer that holds a cache tensor, given the tensor or a view of it.
 [[nodiscard]] const KvSettings& settings_of(const ggml_tensor* tensor);
+// The file for cold chunks of this tensor, one that an attention reads a part of; null: they stay in
+// memory.
+[[nodiscard]] Result<std::shared_ptr<ColdFile>> cold_file_of(const ggml_tensor* tensor);
 
 [[nodiscard]] bool is_turbo_buffer(ggml_backend_buffer_t buffer);
 

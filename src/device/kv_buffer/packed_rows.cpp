@@ -157,9 +157,14 @@ bool get_packed(CacheTensor& tensor, const void* place, std::size_t offset, std:
     refuse(tensor, "no place for its rows");
     return true;
   }
+  HeldRows held(*cache, Access::kRead);
   for (std::size_t i = 0; i < rows->n; ++i) {
-    cache->pack(rows->first + static_cast<std::int64_t>(i),
-                {packed + i * packed_bytes, packed_bytes});
+    const std::int64_t row = rows->first + static_cast<std::int64_t>(i);
+    if (Result<void> moved = held.move_to(row); !moved) {
+      refuse(tensor, moved.error().message);
+      return true;
+    }
+    cache->pack(row, {packed + i * packed_bytes, packed_bytes});
   }
   return true;
 }
@@ -179,17 +184,21 @@ bool set_packed(CacheTensor& tensor, const void* place, std::size_t offset, std:
     refuse(tensor, "its rows are missing");
     return true;
   }
-  if (cache->is_centre_open() && !stored->is_open) cache->adopt_centres(stored->centres);
-  for (std::size_t i = 0; i < rows->n; ++i) {
-    if (!cache->unpack(rows->first + static_cast<std::int64_t>(i),
-                       {packed + i * packed_bytes, packed_bytes})) {
+  Result<void> done;
+  if (cache->is_centre_open() && !stored->is_open) done = cache->adopt_centres(stored->centres);
+  HeldRows held(*cache, Access::kWrite);
+  for (std::size_t i = 0; done && i < rows->n; ++i) {
+    const std::int64_t row = rows->first + static_cast<std::int64_t>(i);
+    done = held.move_to(row);
+    if (done && !cache->unpack(row, {packed + i * packed_bytes, packed_bytes})) {
       refuse(tensor, "a scale that is no number");
       return true;
     }
   }
-  if (cache->is_centre_open() || !are_same(stored->centres, cache->centres())) {
-    cache->recentre(rows->first, static_cast<std::int64_t>(rows->n), stored->centres);
+  if (done && (cache->is_centre_open() || !are_same(stored->centres, cache->centres()))) {
+    done = cache->recentre(rows->first, static_cast<std::int64_t>(rows->n), stored->centres);
   }
+  if (!done) refuse(tensor, done.error().message);
   return true;
 }
 

@@ -95,7 +95,7 @@ class OneCache {
     }
     std::vector<std::int64_t> row_idx;
     for (std::int64_t i = 0; i < n; ++i) row_idx.push_back(first + i);
-    codes().observe(row_idx, rows);
+    EXPECT_TRUE(codes().observe(row_idx, rows));
     for (std::size_t i = 0; i < row_idx.size(); ++i) {
       cache().write_row(row_idx[i], std::span(rows).subspan(i * n_channels, n_channels));
     }

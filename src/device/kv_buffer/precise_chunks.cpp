@@ -131,6 +131,13 @@ PrecisePlace PreciseChunks::place(std::int64_t chunk) {
   return {scratch_.get(), passing->slot};
 }
 
+void PreciseChunks::forget(std::int64_t chunk) {
+  const std::int64_t slot = find_slot(chunk);
+  if (slot == kNone) return;
+  slot_of_[static_cast<std::size_t>(chunk)] = kNone;
+  slots_[static_cast<std::size_t>(slot)] = {};
+}
+
 void PreciseChunks::forget_all() {
   std::ranges::fill(slots_, Slot{});
   std::ranges::fill(slot_of_, kNone);

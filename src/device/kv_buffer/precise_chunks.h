@@ -43,6 +43,8 @@ class PreciseChunks {
   // The same without the scratch, which only the attention of the same layer may read.
   [[nodiscard]] PrecisePlace lasting_place(std::int64_t chunk);
 
+  // A chunk that keep() returned and that was not filled has no copy.
+  void forget(std::int64_t chunk);
   void forget_all();
   void forget_stream(std::int64_t stream);
 

@@ -71,7 +71,7 @@ class CopyCache {
   void write(const CopyRows& rows, const std::vector<std::vector<float>>& vectors) {
     std::vector<float> shown;
     for (const std::vector<float>& vector : vectors) shown.append_range(vector);
-    cache.observe(rows, shown);
+    EXPECT_TRUE(cache.observe(rows, shown));
     for (std::size_t i = 0; i < rows.size(); ++i) {
       for (std::int64_t head = 0; head < kCopyHeads; ++head) {
         cache.write(rows[i], head, std::span(vectors[i]).subspan(first_of(head), kCopyDim));
@@ -84,7 +84,7 @@ class CopyCache {
     write(rows, vectors);
     return vectors;
   }
-  void keep(const CopyRows& rows) { cache.keep_precise(rows, scratch); }
+  void keep(const CopyRows& rows) { EXPECT_TRUE(cache.keep_precise(rows, scratch)); }
 
   [[nodiscard]] CopyPlace place_of(std::int64_t row) const {
     const std::int64_t n_cells = cache.shape().n_cells;
@@ -321,7 +321,7 @@ TEST_P(PreciseCopies, AreForgottenWithTheirStream) {
   const CopyRows rows = {3, 70, 256 + 3, 256 + 70};
   cache.keep(rows);
   cache.write_random(rows);
-  cache.cache.copy_stream(0, 1);
+  EXPECT_TRUE(cache.cache.copy_stream(0, 1));
   EXPECT_NE(cache.place_of(3).first, nullptr);
   EXPECT_NE(cache.place_of(70).first, nullptr);
   EXPECT_EQ(cache.place_of(256 + 3).first, nullptr);
@@ -341,7 +341,9 @@ TEST_P(PreciseCopies, FollowRowsThatAreUnpacked) {
   CopyCache into = make(256, 1);
   into.keep({70});
   into.write_random({70});
-  if (into.cache.is_centre_open()) into.cache.adopt_centres(from.cache.centres());
+  if (into.cache.is_centre_open()) {
+    EXPECT_TRUE(into.cache.adopt_centres(from.cache.centres()));
+  }
   std::vector<std::byte> packed(from.cache.packed_row_bytes());
   for (const std::int64_t row : {5, 6}) {
     from.cache.pack(row, packed);
@@ -356,7 +358,7 @@ TEST_P(PreciseCopies, FollowRowsThatAreUnpacked) {
   for (float& channel : wanted) channel += 0.5F;
   from.cache.pack(7, packed);
   ASSERT_TRUE(into.cache.unpack(70, packed));
-  into.cache.recentre(70, 1, centres);
+  EXPECT_TRUE(into.cache.recentre(70, 1, centres));
   EXPECT_LT(mean_square(into.copy(70), wanted), kCopyError);
 }
 
@@ -373,7 +375,7 @@ TEST(PreciseCopiesOnce, FollowRowsThatAreSet) {
     ggml_set_name(tensor, name);
     CacheTensor cache(tensor);
     ASSERT_TRUE(cache.bind_compressed(3, 128));
-    cache.compressed()->keep_precise(CopyRows{70}, nullptr);
+    EXPECT_TRUE(cache.compressed()->keep_precise(CopyRows{70}, nullptr));
     std::mt19937 random(41);
     std::normal_distribution<float> gauss;
     std::vector<ggml_fp16_t> rows(128UL * 256);
