@@ -243,6 +243,21 @@ Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
   return plan;
 }
 
+// What the plugin is told of --kv-memory.
+Result<std::string> kv_memory_text(const KvWish& wish) {
+  if (wish.memory_bytes == 0) return "";
+  const Result<KvScheme> scheme = parse_kv_scheme(wish.scheme);
+  if (!scheme || scheme->attend() == 0) {
+    return fail(Code::kInvalidArgument,
+                format_text("--kv-memory needs a scheme that limits what is read, such as --kv "
+                            "turbo4,attend=4096; with {} all is read for each token",
+                            wish.scheme));
+  }
+  const std::string size = std::to_string(wish.memory_bytes);
+  if (wish.memory_directory.empty()) return size;
+  return format_text("{},dir={}", size, wish.memory_directory);
+}
+
 // Whether the plugin's own kernels multiply. If it cannot be tried, stock's do.
 bool has_own_products(const std::filesystem::path& model, const WeightWish& wish,
                       const Result<std::filesystem::path>& plugin) {
@@ -269,8 +284,12 @@ bool has_own_products(const std::filesystem::path& model, const WeightWish& wish
 }  // namespace
 
 Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish,
-                       const ContextWish& context, const MemoryWish& memory,
+                       const ContextWish& asked, const MemoryWish& memory,
                        const WeightWish& weights) {
+  const Result<std::string> kv_memory = kv_memory_text(wish);
+  if (!kv_memory) return std::unexpected(kv_memory.error());
+  ContextWish context = asked;
+  context.shape.kv_memory_bytes = wish.memory_bytes;
   const Result<std::filesystem::path> plugin = find_turbo_plugin();
   const bool has_products = has_own_products(model, weights, plugin);
   const bool wants_plugin =
@@ -288,6 +307,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish,
     if (*streaming) {
       (*streaming)->plugin = *plugin;
       (*streaming)->has_products = has_products;
+      (*streaming)->kv_memory = *kv_memory;
       if ((*streaming)->scheme.starts_with("turbo")) (*streaming)->key_profile = kv.key_profile;
       log_choice(model, kv, **streaming);
       return std::move(**streaming);
@@ -316,6 +336,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish,
   }
   log_choice(model, kv, plan);
   plan.has_products = has_products;
+  plan.kv_memory = *kv_memory;
   if (plan.scheme.starts_with("turbo")) plan.key_profile = kv.key_profile;
   if (plan.scheme.starts_with("turbo") || has_products) plan.plugin = *plugin;
   return plan;

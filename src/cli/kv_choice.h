@@ -23,6 +23,9 @@ struct KvWish {
   std::string scheme = "auto";
   std::string profile = {};  // calibration profile; empty: the model's own, if there is one
   bool is_forced = false;    // use even a scheme that calibration found broken
+  // For codes, if the scheme limits what is read: the others lie in a file; 0: all are in memory.
+  std::uint64_t memory_bytes = 0;
+  std::string memory_directory = {};  // of that file; empty: the plugin's choice
 };
 struct WeightWish {
   bool streams_experts = false;          // if the experts do not fit into memory
@@ -48,8 +51,9 @@ struct KvPlan {
   std::filesystem::path plugin;  // empty if nothing needs the plugin
   // What calibration fitted to the model's keys. Empty if there is nothing or it is not needed.
   std::filesystem::path key_profile = {};
-  std::string experts;        // how experts are streamed (ModelOptions); empty: not streamed
-  bool has_products = false;  // ModelOptions
+  std::string experts;         // how experts are streamed (ModelOptions); empty: not streamed
+  bool has_products = false;   // ModelOptions
+  std::string kv_memory = {};  // ModelOptions
   int n_context;
   std::int64_t n_context_own = 0;  // the model's own, as it is scaled; 0: not known
   std::string why_context;         // it has that many tokens: "the model's own", "as asked", ...

@@ -23,6 +23,19 @@ void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_thr
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
   command.add_flag("--kv-force", kv.is_forced, "Use --kv even if calibrate found it broken");
+  CLI::Option* memory =
+      command
+          .add_option("--kv-memory", kv.memory_bytes,
+                      "Memory for the codes of a KV cache of which a part is read, such as 6GiB; "
+                      "the others are kept in a file while the process runs (default: all in "
+                      "memory)")
+          ->transform(CLI::AsSizeValue(false));
+  command
+      .add_option("--kv-memory-dir", kv.memory_directory,
+                  "The directory of that file (default: /var/tmp)")
+      ->check(CLI::ExistingDirectory)
+      ->type_name("DIR")
+      ->needs(memory);
   command
       .add_option(
           "-c,--ctx", n_context,

@@ -6,6 +6,9 @@
 namespace slipstream::turbo {
 
 inline constexpr const char* kSchemeVariable = "GGML_TURBO_KV";  // see scheme.h
+// Memory for the codes of a KV cache, if the scheme limits what is read, and where the rest lies.
+inline constexpr const char* kKvMemoryVariable = "GGML_TURBO_KV_MEMORY";
+inline constexpr const char* kKvMemoryDirVariable = "GGML_TURBO_KV_MEMORY_DIR";
 inline constexpr const char* kExpertsVariable =
     "GGML_TURBO_EXPERTS";  // memory for streamed experts
 inline constexpr const char* kPromptsVariable =

@@ -22,10 +22,12 @@ inline constexpr const char* kPluginName = "TURBO";
 // A device for one model: a ggml_backend_dev_t, or null. `scheme`: see scheme.h. `experts`: how
 // experts are streamed, as GGML_TURBO_EXPERTS says it; empty: they are not. `prompts`: "on" or
 // "off", as GGML_TURBO_PROMPTS says it: whether our own kernels multiply plain weights with many
-// columns. Thread-safe.
+// columns. `kv_memory`: how much of the KV cache's codes stays in memory, as GGML_TURBO_KV_MEMORY
+// says it, with a scheme that limits what is read; empty: all. Thread-safe.
 struct OpenDevice {
   static constexpr const char* kName = "ggml_turbo_open";
-  using Function = void*(const char* scheme, const char* experts, const char* prompts);
+  using Function = void*(const char* scheme, const char* experts, const char* prompts,
+                         const char* kv_memory);
 };
 // REQUIRES: its model and contexts are gone.
 struct CloseDevice {
@@ -33,7 +35,8 @@ struct CloseDevice {
   using Function = void(void* device);
 };
 
-// The scheme of contexts made from now on. False: there is none of that name. Thread-safe.
+// The scheme of contexts made from now on. False: there is none of that name, or the device was
+// opened with a kv_memory, and it reads all. Thread-safe.
 struct SetScheme {
   static constexpr const char* kName = "ggml_turbo_set_scheme";
   using Function = bool(void* device, const char* scheme);

@@ -3,7 +3,8 @@
 // Entry points: ggml_backend_init and ggml_backend_score. A program that does not know the plugin
 // gets one device from the environment (contract/environment.h): GGML_TURBO_KV names the scheme,
 // GGML_TURBO_EXPERTS the memory for streamed experts, GGML_TURBO_PROMPTS=on asks for our own
-// products. If none is set, there is no device.
+// products, GGML_TURBO_KV_MEMORY limits the memory for codes. If none of the first three is set,
+// there is no device.
 // A program that knows the plugin opens a device for each of its models (contract/plugin.h).
 //
 // Threads: as contract/plugin.h says. Errors: a line in ggml's log.
@@ -11,6 +12,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -56,8 +58,18 @@ Result<bool> parse_prompts(std::string_view prompts) {
               format_text("{} is '{}'; it must be on or off", kPromptsVariable, prompts));
 }
 
+// What is read whole would be read from the disk for every token.
+Result<void> check_cold(const Scheme& scheme) {
+  if (scheme.attend() != 0) return {};
+  return fail(Code::kInvalidArgument,
+              format_text("{} needs a scheme that limits what is read, such as turbo4,attend=4096; "
+                          "{} reads all",
+                          kKvMemoryVariable, scheme.name()));
+}
+
 std::unique_ptr<TurboDevice> make_device(ggml_backend_reg_t reg, std::string_view scheme_name,
-                                         std::string_view experts, std::string_view prompts) {
+                                         std::string_view experts, std::string_view prompts,
+                                         std::string_view kv_memory) {
   Result<Scheme> scheme = parse_scheme(scheme_name);
   if (!is_well(scheme)) return nullptr;
   ExpertOptions options;
@@ -68,14 +80,23 @@ std::unique_ptr<TurboDevice> make_device(ggml_backend_reg_t reg, std::string_vie
   }
   const Result<bool> has_products = parse_prompts(prompts);
   if (!is_well(has_products)) return nullptr;
-  return std::make_unique<TurboDevice>(reg, std::move(*scheme), std::move(options), *has_products);
+  std::shared_ptr<ColdStore> cold;  // shared by the device and its buffers
+  if (!kv_memory.empty()) {
+    Result<ColdOptions> parsed = parse_cold_options(kv_memory);
+    if (!is_well(parsed) || !is_well(check_cold(*scheme))) return nullptr;
+    cold = std::make_shared<ColdStore>(std::move(*parsed));
+  }
+  return std::make_unique<TurboDevice>(reg, std::move(*scheme), std::move(options), *has_products,
+                                       std::move(cold));
 }
 
 extern Plugin plugin;
 
-void* open_device(const char* scheme, const char* experts, const char* prompts) noexcept {
+void* open_device(const char* scheme, const char* experts, const char* prompts,
+                  const char* kv_memory) noexcept {
   return guarded<void*>(nullptr, [&]() -> void* {
-    std::unique_ptr<TurboDevice> device = make_device(&plugin.reg, scheme, experts, prompts);
+    std::unique_ptr<TurboDevice> device =
+        make_device(&plugin.reg, scheme, experts, prompts, kv_memory);
     return device == nullptr ? nullptr : device.release()->handle();
   });
 }
@@ -86,6 +107,8 @@ bool set_scheme(void* device, const char* name) noexcept {
   return guarded(false, [&] {
     Result<Scheme> scheme = parse_scheme(name);
     if (!is_well(scheme)) return false;
+    const bool is_cold = device_of(device).caches().settings().cold != nullptr;
+    if (is_cold && !is_well(check_cold(*scheme))) return false;
     device_of(device).caches().set_scheme(std::move(*scheme));
     return true;
   });
@@ -191,7 +214,13 @@ std::unique_ptr<TurboDevice> device_of_environment() {
                          kSchemeVariable, kExpertsVariable, kPromptsVariable));
     return nullptr;
   }
-  std::unique_ptr<TurboDevice> device = make_device(&plugin.reg, scheme, experts, prompts);
+  std::string kv_memory(variable(kKvMemoryVariable));
+  if (const std::string_view dir = variable(kKvMemoryDirVariable);
+      !kv_memory.empty() && !dir.empty()) {
+    kv_memory += format_text(",dir={}", dir);
+  }
+  std::unique_ptr<TurboDevice> device =
+      make_device(&plugin.reg, scheme, experts, prompts, kv_memory);
   if (device == nullptr) return nullptr;
   if (const std::string_view path = variable(kFitVariable); !path.empty()) {
     device->exchange_fit_run(std::make_shared<FitRun>(std::string(path)));

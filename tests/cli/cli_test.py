@@ -79,6 +79,39 @@ class Run(unittest.TestCase):
         self.assertEqual(text("--kv", "f16", GGML_BACKEND_PATH=os.environ["TURBO_PLUGIN"],
                               GGML_TURBO_KV="turbo2", GGML_TURBO_EXPERTS="1G"), stock)
 
+    def test_codes_in_a_file_change_no_text_and_leave_nothing_behind(self):
+        prompt = (FIXTURES / "haystack.txt").read_text()[:9000]
+        limited = ("run", NEEDLE_MODEL, "--temp", "0", "-t", "1", "--ctx", "8192", "-p", prompt,
+                   "--kv", "turbo4,attend=512")
+        in_memory = slipstream(*limited, "-n", "24")
+        self.assertEqual(in_memory.returncode, 0, in_memory.stderr)
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
+            in_file = (*limited, "--kv-memory", "64KiB", "--kv-memory-dir", directory)
+            cold = slipstream(*in_file, "-n", "24")
+            self.assertEqual(cold.returncode, 0, cold.stderr)
+            self.assertEqual(cold.stdout, in_memory.stdout)
+            self.assertEqual(os.listdir(directory), [])
+
+            with subprocess.Popen([PROGRAM, *in_file, "-n", "4000"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+                process.stdout.read(1)
+                fds = pathlib.Path(f"/proc/{process.pid}/fd")
+                opened = [os.readlink(fd) for fd in fds.iterdir()]
+                process.kill()
+            ours = [file for file in opened if file.startswith(directory)]
+            self.assertEqual([file.endswith(" (deleted)") for file in ours], [True], opened)
+            self.assertEqual(os.listdir(directory), [])
+
+    def test_kv_memory_needs_a_scheme_that_reads_a_part(self):
+        for scheme in ("auto", "turbo4", "f16"):
+            result = self.run_model("-p", "x", "--kv", scheme, "--kv-memory", "1GiB")
+            self.assertEqual(result.returncode, 1, scheme)
+            self.assertIn("turbo4,attend=4096", result.stderr)
+        missing = self.run_model("-p", "x", "--kv", "turbo4,attend=512", "--kv-memory", "1GiB",
+                                 "--kv-memory-dir", "/proc/self")
+        self.assertEqual(missing.returncode, 1, missing.stderr)
+        self.assertIn("/proc/self", missing.stderr)
+
     def test_text_goes_to_stdout_and_timings_to_stderr(self):
         result = self.run_model("-p", "Once upon a time")
         self.assertEqual(result.returncode, 0, result.stderr)

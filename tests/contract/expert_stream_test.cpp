@@ -64,7 +64,7 @@ class Plugin {
     auto* open = reinterpret_cast<turbo::OpenDevice::Function*>(
         ggml_backend_reg_get_proc_address(reg_, turbo::OpenDevice::kName));
     devices_.push_back(static_cast<ggml_backend_dev_t>(
-        open(way.kv.c_str(), way.experts.c_str(), way.prompts.c_str())));
+        open(way.kv.c_str(), way.experts.c_str(), way.prompts.c_str(), "")));
     EXPECT_NE(devices_.back(), nullptr);
     return devices_.back();
   }

@@ -117,6 +117,7 @@ Result<Model> load(const Options& options, const std::filesystem::path& path, co
                       .kv = kv.scheme,
                       .plugin = kv.plugin,
                       .experts = kv.experts,
+                      .kv_memory = kv.kv_memory,
                       .has_products = kv.has_products,
                       .key_profile = kv.key_profile,
                       .rope = options.rope,

@@ -110,6 +110,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                                      .kv = kv.scheme,
                                      .plugin = kv.plugin,
                                      .experts = kv.experts,
+                                     .kv_memory = kv.kv_memory,
                                      .has_products = kv.has_products,
                                      .key_profile = kv.key_profile,
                                      .rope = options.rope,

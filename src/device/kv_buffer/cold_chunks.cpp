@@ -210,7 +210,7 @@ Result<void> ColdChunks::Held::finish() {
 
 void ColdChunks::Held::release() noexcept {
   if (of_ == nullptr) return;
-  (void)end_reads();
+  [[maybe_unused]] const Result<void> read = end_reads();  // nobody uses what was read
   {
     const Lock lock(of_->mutex_);
     for (const Slab slab : slabs_) --of_->entries_[slab].n_holds;

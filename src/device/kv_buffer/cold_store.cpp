@@ -13,6 +13,8 @@
 
 #include "base/check.h"
 #include "base/format.h"
+#include "device/guard.h"
+#include "device/log.h"
 
 namespace slipstream::turbo {
 namespace {
@@ -89,7 +91,9 @@ void ColdStore::set_faults(Faults faults) { faults_ = std::move(faults); }
 Result<std::shared_ptr<ColdFile>> ColdFile::create(std::shared_ptr<ColdStore> store) {
   const ColdOptions& options = store->options();
   Result<UniqueFd> fd = open_nameless(options.directory);
-  if (!fd) return std::unexpected(std::move(fd.error()));
+  if (!fd) {
+    return fail(fd.error().code, "no file for cold chunks of the KV cache: " + fd.error().message);
+  }
   DataFile file{.path = "the KV file in " + options.directory, .fd = std::move(*fd)};
   if (options.way != ReadMethod::kUringBuffered) {
     // Where O_DIRECT is refused, reads and writes go through the page cache.
@@ -97,6 +101,19 @@ Result<std::shared_ptr<ColdFile>> ColdFile::create(std::shared_ptr<ColdStore> st
     file.is_direct = flags >= 0 && ::fcntl(file.fd.get(), F_SETFL, flags | O_DIRECT) == 0;
   }
   return std::shared_ptr<ColdFile>(new ColdFile(std::move(store), std::move(file)));
+}
+
+ColdFile::~ColdFile() {
+  (void)is_done([&] {
+    const ColdCounters counters = store_->counters();
+    if (counters.n_hits + counters.n_misses == 0) return;
+    log_line(
+        GGML_LOG_LEVEL_INFO,
+        format_text("cold chunks of the KV cache: {} MiB read, {} MiB written; of {} that were "
+                    "needed {} were not in memory",
+                    counters.n_bytes_read >> 20U, counters.n_bytes_written >> 20U,
+                    counters.n_hits + counters.n_misses, counters.n_misses));
+  });
 }
 
 Result<void> ColdFile::reserve(std::uint64_t n_bytes) {

@@ -72,6 +72,10 @@ class ColdStore {
 class ColdFile {
  public:
   [[nodiscard]] static Result<std::shared_ptr<ColdFile>> create(std::shared_ptr<ColdStore> store);
+  ColdFile(const ColdFile&) = delete;
+  ColdFile& operator=(const ColdFile&) = delete;
+  // Logs the counters of the store.
+  ~ColdFile();
 
   [[nodiscard]] ColdStore& store() const { return *store_; }
   [[nodiscard]] const DataFile& file() const { return file_; }

@@ -155,6 +155,7 @@ Result<ColdChunks::Held> CompressedCache::start_reading(std::int64_t stream, std
 Result<ColdChunks::Held> CompressedCache::hold_chunk_of(std::int64_t row, Access access) const {
   if (cold_ == nullptr) return ColdChunks::Held();
   std::vector<Slab> slabs;
+  slabs.reserve(static_cast<std::size_t>(shape_.n_heads));
   for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
     slabs.push_back(slab_of(row / shape_.n_cells, head, row % shape_.n_cells / kChunkTokens));
   }
@@ -164,6 +165,7 @@ Result<ColdChunks::Held> CompressedCache::hold_chunk_of(std::int64_t row, Access
 Result<ColdChunks::Held> CompressedCache::hold_early_rows() const {
   if (cold_ == nullptr) return ColdChunks::Held();
   std::vector<Slab> slabs;
+  slabs.reserve(early_row_idx_.size() * static_cast<std::size_t>(shape_.n_heads));
   for (const std::int64_t row : early_row_idx_) {
     for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
       slabs.push_back(slab_of(row / shape_.n_cells, head, row % shape_.n_cells / kChunkTokens));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "base/format.h"
 #include "contract/tile.h"
@@ -24,6 +25,18 @@ std::int64_t side_bytes(const AttentionLayer& layer, const KvScheme& scheme, tur
   return static_cast<std::int64_t>(
              turbo::head_bytes(side, n_bits, head_dim, n_cells, scheme.attend() != 0)) *
          layer.n_kv_heads;
+}
+
+// The codes of a layer whose queries read a part of the tokens: they may lie in a file.
+std::int64_t cold_bytes(const AttentionLayer& layer, const KvScheme& scheme, std::int64_t n_cells) {
+  const turbo::Bits bits = scheme.bits_of_layer(layer.layer);
+  if (scheme.attend() == 0 || bits.keys == 0 || !can_compress(layer)) return 0;
+  const auto codes = [&](int n_bits, std::int64_t channels) {
+    const auto head_dim = static_cast<int>(channels / layer.n_kv_heads);
+    return static_cast<std::int64_t>(turbo::code_bytes(n_bits, head_dim, n_cells)) *
+           layer.n_kv_heads;
+  };
+  return codes(bits.keys, layer.key_channels) + codes(bits.values, layer.value_channels);
 }
 
 // Number of f32 values per token that are alive at once in one attention.
@@ -89,9 +102,14 @@ Result<void> check_cache(const ModelGeometry& model, const KvScheme& scheme) {
 std::uint64_t cache_bytes(const ModelGeometry& model, const KvScheme& scheme,
                           const ContextShape& shape) {
   std::int64_t n_bytes = 0;
+  std::int64_t n_cold = 0;
   for (const AttentionLayer& layer : model.attention) {
     n_bytes += side_bytes(layer, scheme, turbo::Side::kKey, shape.n_ctx) +
                side_bytes(layer, scheme, turbo::Side::kValue, shape.n_ctx);
+    n_cold += cold_bytes(layer, scheme, shape.n_ctx);
+  }
+  if (shape.kv_memory_bytes != 0 && std::cmp_greater(n_cold, shape.kv_memory_bytes)) {
+    n_bytes -= n_cold - static_cast<std::int64_t>(shape.kv_memory_bytes);
   }
   const std::int64_t n_states = model.n_recurrent_layers * shape.n_sequences_max;
   n_bytes += n_states * model.state_numbers * static_cast<std::int64_t>(sizeof(float));

@@ -23,6 +23,9 @@ struct ContextShape {
   std::int64_t n_sequences_max = 1;
   std::int64_t n_ubatch = 512;
   std::int64_t n_threads = 1;
+  // Of codes that need not be in memory, so many bytes are; 0: all are. Only schemes that limit what
+  // is read have such codes.
+  std::uint64_t kv_memory_bytes = 0;
 };
 
 [[nodiscard]] bool can_compress(const AttentionLayer& layer);

@@ -44,6 +44,21 @@ TEST(ContextBytes, OfTheCacheAreWhatLlamaReports) {
             224 * kMiB + 231 * kMiB / 4 + kPrecise);
 }
 
+TEST(ContextBytes, CodesThatMayLieInAFileCountUpToTheMemoryForThem) {
+  const ContextShape all{.n_ctx = 4096};
+  const ContextShape cold{.n_ctx = 4096, .kv_memory_bytes = 10 * kMiB};
+  const ContextShape roomy{.n_ctx = 4096, .kv_memory_bytes = 1000 * kMiB};
+  const KvScheme limited = scheme_named("turbo4,attend=1024");
+  constexpr std::uint64_t kCodes = 112 * kMiB;  // four bits of each number
+  EXPECT_EQ(cache_bytes(qwen3(), limited, cold),
+            cache_bytes(qwen3(), limited, all) - kCodes + 10 * kMiB);
+  EXPECT_EQ(cache_bytes(qwen3(), limited, roomy), cache_bytes(qwen3(), limited, all));
+  // Queries of a layer with f16 keys read all values, which stay in memory.
+  const KvScheme half = scheme_named("turbo4,attend=1024,0-13=turbo0v4");
+  EXPECT_EQ(cache_bytes(qwen3(), half, cold),
+            cache_bytes(qwen3(), half, all) - kCodes / 2 + 10 * kMiB);
+}
+
 TEST(ContextBytes, WhatThePluginCannotCompressStaysF16) {
   const ContextShape shape{.n_ctx = 256};
   const auto is_f16 = [&](const AttentionLayer& layer) {

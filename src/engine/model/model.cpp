@@ -101,8 +101,9 @@ Result<Model> Model::load(const ModelOptions& options) {
   const bool streams = !options.experts.empty();
   std::optional<TurboDevice> turbo;
   if (scheme->is_turbo() || streams || options.has_products) {
-    Result<TurboDevice> opened = TurboDevice::open(options.plugin, turbo_scheme(*scheme),
-                                                   options.experts, options.has_products);
+    Result<TurboDevice> opened =
+        TurboDevice::open(options.plugin, turbo_scheme(*scheme), options.experts,
+                          options.has_products, options.kv_memory);
     if (!opened) return std::unexpected(std::move(opened.error()));
     turbo = std::move(*opened);
     turbo->use_keys(effective_key_profile(options.key_profile));

@@ -31,6 +31,9 @@ struct ModelOptions {
   std::filesystem::path plugin;  // for turbo..., streamed experts and products
   // How experts are streamed, as the plugin reads it ("4G"); empty: not at all.
   std::string experts = {};
+  // How much of the KV cache's codes stays in memory, as the plugin reads it ("4G,dir=DIR"), with a
+  // scheme that limits what is read; empty: all of them.
+  std::string kv_memory = {};
   // Whether the plugin's own kernels read prompts. Weights are then mapped from the file as they are
   // (docs/products.md).
   bool has_products = false;

@@ -25,14 +25,14 @@ Result<void> load_plugin(const std::filesystem::path& plugin) {
 
 Result<TurboDevice> TurboDevice::open(const std::filesystem::path& plugin,
                                       const std::string& scheme, const std::string& experts,
-                                      bool has_products) {
+                                      bool has_products, const std::string& kv_memory) {
   if (Result<void> loaded = load_plugin(plugin); !loaded) {
     return std::unexpected(std::move(loaded.error()));
   }
   auto* open = find_turbo_function<turbo::OpenDevice>();
-  void* device = open == nullptr
-                     ? nullptr
-                     : open(scheme.c_str(), experts.c_str(), has_products ? "on" : "off");
+  void* device = open == nullptr ? nullptr
+                                 : open(scheme.c_str(), experts.c_str(),
+                                        has_products ? "on" : "off", kv_memory.c_str());
   if (device == nullptr) {
     return fail(Code::kInvalidArgument,
                 with_llama_complaint(

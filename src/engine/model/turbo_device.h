@@ -19,10 +19,12 @@ namespace slipstream {
 class TurboDevice {
  public:
   // plugin: its file. experts: how they are streamed ("4G"); empty: not at all. has_products:
-  // whether the device's own kernels multiply with many columns.
+  // whether the device's own kernels multiply with many columns. kv_memory: how much of the KV
+  // cache's codes stays in memory ("4G"); empty: all.
   [[nodiscard]] static Result<TurboDevice> open(const std::filesystem::path& plugin,
                                                 const std::string& scheme,
-                                                const std::string& experts, bool has_products);
+                                                const std::string& experts, bool has_products,
+                                                const std::string& kv_memory = {});
 
   // For llama_model_params::devices. Must outlive the model and its contexts.
   [[nodiscard]] ggml_backend_dev_t handle() const {
