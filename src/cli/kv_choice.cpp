@@ -253,7 +253,7 @@ Result<std::string> kv_memory_text(const KvWish& wish) {
                             "turbo4,attend=4096; with {} all is read for each token",
                             wish.scheme));
   }
-  const std::string size = std::to_string(wish.memory_bytes);
+  std::string size = std::to_string(wish.memory_bytes);
   if (wish.memory_directory.empty()) return size;
   return format_text("{},dir={}", size, wish.memory_directory);
 }

@@ -18,7 +18,7 @@ using slipstream::turbo::CacheTensor;
 
 std::vector<std::byte> read_all(CacheTensor& cache) {
   std::vector<std::byte> rows(cache.row_bytes() * static_cast<std::size_t>(cache.n_rows()));
-  cache.get(rows, 0);
+  SLIP_CHECK(cache.get(rows, 0).has_value(), "a cache in memory cannot be read");
   return rows;
 }
 
