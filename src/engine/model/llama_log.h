@@ -15,6 +15,9 @@ void redirect_llama_log();
 // The last warning or error of this thread since the last call; empty if there was none.
 std::string take_llama_complaint();
 
+// The first error of this thread since then, which is often the reason of those behind it.
+std::string first_llama_error();
+
 // `what` failed; appends that complaint if there is one.
 std::string with_llama_complaint(std::string_view what);
 

@@ -59,11 +59,14 @@ llama_context_params context_params(const ModelOptions& options, const KvScheme&
 
 Result<llama_context_ptr> make_context(llama_model* model, const ModelOptions& options,
                                        const KvScheme& scheme) {
+  (void)take_llama_complaint();  // about something else
   llama_context_ptr context(llama_init_from_model(model, context_params(options, scheme)));
   if (context == nullptr) {
-    return fail(Code::kOutOfMemory,
-                with_llama_complaint(format_text("no context of {} tokens with {} KV",
-                                                 options.n_cells, options.kv)));
+    const std::string reason = first_llama_error();
+    std::string text = with_llama_complaint(
+        format_text("no context of {} tokens with {} KV", options.n_cells, options.kv));
+    if (!text.ends_with(reason)) text += format_text(" ({})", reason);
+    return fail(Code::kOutOfMemory, std::move(text));
   }
   return context;
 }
