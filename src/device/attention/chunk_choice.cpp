@@ -25,9 +25,9 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr std::size_t kQueriesForAmx = 16;
 // With fewer chunks for one candidate two passes would read hardly less than one.
 constexpr std::int64_t kTwoPassesFrom = 2;
-// The first pass reads one plane of four, but at least 32 channels.
+// The first pass reads one plane of four, but at least 64 channels: with 32 it loses tokens.
 constexpr std::size_t kFirstPassShare = 4;
-constexpr std::size_t kFirstPlanesMin = 4;
+constexpr std::size_t kFirstPlanesMin = 8;
 
 // Consecutive queries that choose together.
 struct Chooser {

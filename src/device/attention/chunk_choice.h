@@ -8,9 +8,9 @@
 // of a scheme without a limit.
 //
 // Where a query sees more than eight times its limit, a first pass estimates from a quarter of the
-// channels, those in which the query is largest. Only the chunks that do best in it are estimated
-// from all channels, so that most of the signs are not read. Heads of up to 32 channels have one
-// pass.
+// channels, but at least 64, those in which the query is largest. Only the chunks that do best in
+// it are estimated from all channels, so that many signs are not read. Heads of up to 64 channels
+// have one pass.
 //
 // The rows of different sequences choose for themselves, so their results do not depend on the
 // batch. The rows of one prompt in a piece choose together and may read kPromptFactor times as
