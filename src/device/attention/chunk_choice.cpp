@@ -25,7 +25,8 @@ constexpr float kNothing = -std::numeric_limits<float>::infinity();
 constexpr std::size_t kQueriesForAmx = 16;
 // With fewer chunks for one candidate two passes would read hardly less than one.
 constexpr std::int64_t kTwoPassesFrom = 2;
-// The first pass reads one plane of four, but at least 64 channels: with 32 it loses tokens.
+// The first pass reads one plane of four, but at least 64 channels: with 32 it loses
+// tokens, and AMX multiplies with 64 as fast as with fewer.
 constexpr std::size_t kFirstPassShare = 4;
 constexpr std::size_t kFirstPlanesMin = 8;
 
@@ -51,7 +52,7 @@ class Choice {
   void prepare_queries();
   void choose_for(const Chooser& chooser);
   [[nodiscard]] bool uses_amx(const Chooser& chooser) const;
-  [[nodiscard]] std::size_t n_first_planes(const Chooser& chooser) const;
+  [[nodiscard]] std::size_t n_first_planes() const;
   [[nodiscard]] std::vector<std::uint16_t> loudest_planes(const Chooser& chooser,
                                                           std::size_t n) const;
   void estimate(const Chooser& chooser, std::span<const std::uint16_t> planes);
@@ -180,7 +181,7 @@ void Choice::choose_for(const Chooser& chooser) {
   keep_always(chooser);
   const std::int64_t n_candidates =
       kCandidateFactor * keys_.cache->shape().attend / std::int64_t{kChunkTokens};
-  const std::size_t n_first = n_first_planes(chooser);
+  const std::size_t n_first = n_first_planes();
   if (std::ssize(candidates_) > kTwoPassesFrom * n_candidates && n_first < all_planes_.size()) {
     estimate(chooser, loudest_planes(chooser, n_first));
     keep_best(std::max(n_candidates, chooser.n_chunks));
@@ -194,10 +195,8 @@ bool Choice::uses_amx(const Chooser& chooser) const {
   return with_amx_ && chooser.end - chooser.first >= kQueriesForAmx;
 }
 
-// How many planes the first pass reads. AMX multiplies with eight as fast as with fewer.
-std::size_t Choice::n_first_planes(const Chooser& chooser) const {
-  const std::size_t n = std::max(all_planes_.size() / kFirstPassShare / 2 * 2, kFirstPlanesMin);
-  return uses_amx(chooser) ? std::max(n, kPlanesPerTile) : n;
+std::size_t Choice::n_first_planes() const {
+  return std::max(all_planes_.size() / kFirstPassShare / 2 * 2, kFirstPlanesMin);
 }
 
 // The planes in which the queries have most of their squares, so that they tell most about scores.
@@ -236,8 +235,7 @@ void Choice::estimate(const Chooser& chooser, std::span<const std::uint16_t> pla
       if (q > first) estimate_masked(chunk, first, q - first, planes);
     }
   }
-  const bool is_many = chooser.end - chooser.first >= kQueriesForAmx;
-  with_amx_&& is_many ? scan_on_amx(chooser, planes) : scan(chooser, planes);
+  uses_amx(chooser) ? scan_on_amx(chooser, planes) : scan(chooser, planes);
   score(chooser);
 }
 
