@@ -42,9 +42,9 @@ std::string why_it_died(const ChildEnd& end) {
 
 Result<json> ask_child(const std::vector<std::string>& command, const json& task,
                        const OnProgress& on_progress) {
-  const Result<ChildEnd> end = run_child(command, task.dump(), [&](std::string_view line) {
-    return take_progress(line, on_progress);
-  });
+  const Result<ChildEnd> end = run_child_until_signal(
+      command, task.dump(),
+      [&](std::string_view line) { return take_progress(line, on_progress); });
   if (!end) return std::unexpected(end.error());
   const json answer = json::parse(end->out, nullptr, /*allow_exceptions=*/false);
   if (answer.is_object() && answer.contains("result")) return answer["result"];

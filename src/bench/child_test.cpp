@@ -13,7 +13,7 @@ namespace {
 
 Result<ChildEnd> shell(const std::string& script, std::string_view input = "",
                        std::vector<std::string>* lines = nullptr) {
-  return run_child({"/bin/sh", "-c", script}, input, [&](std::string_view line) {
+  return run_child_until_signal({"/bin/sh", "-c", script}, input, [&](std::string_view line) {
     if (!line.starts_with("progress")) return false;
     if (lines != nullptr) lines->emplace_back(line);
     return true;
@@ -74,12 +74,14 @@ TEST(Child, SaysHowItEnded) {
 }
 
 TEST(Child, ThatCannotBeStartedIsAnError) {
-  EXPECT_FALSE(run_child({"/nonexistent/program"}, "", [](std::string_view) { return false; }));
+  EXPECT_FALSE(
+      run_child_until_signal({"/nonexistent/program"}, "", [](std::string_view) { return false; }));
 }
 
 TEST(Child, IsEndedPastALimit) {
   const auto limited = [](const std::string& script, const ChildLimits& limits) {
-    return run_child({"/bin/sh", "-c", script}, "", [](std::string_view) { return false; }, limits);
+    return run_child_until_signal(
+        {"/bin/sh", "-c", script}, "", [](std::string_view) { return false; }, limits);
   };
   using std::chrono::milliseconds;
   const auto started = std::chrono::steady_clock::now();

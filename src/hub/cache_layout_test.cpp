@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/file_lock.h"
 #include "base/unique_fd.h"
-#include "hub/file_lock.h"
 #include "hub/test_cache.h"
 
 namespace slipstream::hub {

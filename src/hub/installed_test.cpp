@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hub/file_lock.h"
+#include "base/file_lock.h"
 #include "hub/removal.h"
 #include "hub/test_cache.h"
 

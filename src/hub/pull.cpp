@@ -6,11 +6,11 @@
 #include <optional>
 #include <thread>
 
+#include "base/file_lock.h"
 #include "base/format.h"
 #include "base/format_bytes.h"
 #include "hub/cache_layout.h"
 #include "hub/file_hash.h"
-#include "hub/file_lock.h"
 #include "hub/gguf_choice.h"
 #include "hub/hub_api.h"
 #include "hub/listing.h"

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "base/file_lock.h"
 #include "base/format.h"
-#include "hub/file_lock.h"
 #include "hub/gguf_choice.h"
 #include "hub/installed.h"
 #include "hub/partial_file.h"

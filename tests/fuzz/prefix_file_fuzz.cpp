@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/zstd_frame.h"
 #include "engine/prefixes/disk/prefix_file.h"
-#include "engine/prefixes/disk/zstd_frame.h"
 #include "harness.h"
 
 namespace {
@@ -35,7 +35,7 @@ void append_edge(std::vector<std::byte>& file, std::uint32_t number, std::string
 }
 
 std::vector<std::byte> file_with_index(std::span<const std::byte> index) {
-  FrameEncoder encoder;
+  FrameEncoder encoder(kPrefixFrameLevel);
   std::vector<std::byte> file;
   append_edge(file, 1, "SLIP");
   const std::vector<std::byte> state(100, std::byte{7});

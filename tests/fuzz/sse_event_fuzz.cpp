@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "engine/text/utf8.h"
+#include "base/utf8.h"
 #include "harness.h"
 #include "server/json.h"
 #include "server/sse.h"

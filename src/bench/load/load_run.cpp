@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "bench/load/stream_client.h"
-#include "engine/text/utf8.h"
 
 namespace slipstream::bench {
 namespace {

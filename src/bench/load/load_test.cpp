@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/utf8.h"
 #include "bench/load/event_lines.h"
 #include "bench/load/load_run.h"
 #include "bench/load/load_summary.h"
-#include "engine/text/utf8.h"
 
 namespace slipstream::bench {
 namespace {

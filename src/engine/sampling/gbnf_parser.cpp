@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "engine/sampling/grammar_limits.h"
-#include "engine/text/utf8.h"
 
 namespace slipstream {
 namespace {

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "engine/sampling/test_model.h"
-#include "engine/text/utf8.h"
 
 namespace slipstream {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "engine/text/text_limits.h"
-#include "engine/text/utf8.h"
 
 namespace slipstream {
 

@@ -8,9 +8,9 @@
 #include <ctime>
 #include <thread>
 
+#include "base/utf8.h"
 #include "engine/sampling/test_model.h"
 #include "engine/text/text_limits.h"
-#include "engine/text/utf8.h"
 
 namespace slipstream {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/format.h"
-#include "engine/text/utf8.h"
+#include "base/utf8.h"
 #include "server/schema/schema_limits.h"
 
 namespace slipstream {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/format.h"
+#include "base/sandbox.h"
 #include "bench/child.h"
 #include "bench/quality/work/refused_calls.h"
 
@@ -12,7 +13,6 @@ namespace slipstream::quality {
 namespace {
 
 // Not looked for in PATH: what runs programs of a model is the system's own.
-constexpr const char* kBubblewrap = "/usr/bin/bwrap";
 constexpr const char* kPython = "/usr/bin/python3";
 constexpr const char* kLimiter = "/usr/bin/prlimit";
 
@@ -23,18 +23,12 @@ struct Needed {
 constexpr std::array<Needed, 3> kNeeded = {
     {{kBubblewrap, "bubblewrap"}, {kPython, "python3"}, {kLimiter, "util-linux"}}};
 
-// With a user namespace the program is nobody. Without one it is who we are, which only root can
-// have, and needs where user namespaces are not allowed: in a chroot, in many containers.
-std::vector<std::string> sandbox_command(const RunLimits& limits, bool has_user_namespace) {
-  std::vector<std::string> command = {kBubblewrap};
+std::vector<std::string> python_command(const RunLimits& limits, bool has_user_namespace) {
+  std::vector<std::string> command = sandbox_command(has_user_namespace);
   const auto add = [&](std::initializer_list<const char*> words) {
     command.insert(command.end(), words.begin(), words.end());
   };
-  if (has_user_namespace) add({"--unshare-user", "--uid", "65534", "--gid", "65534"});
-  add({"--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"});
-  add({"--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"});
-  add({"--ro-bind", "/usr", "/usr", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64",
-       "/lib64", "--remount-ro", "/", "--chdir", "/"});
+  add({"--remount-ro", "/"});
   add({"--seccomp", "0"});  // from standard input, which the program then does not have
   add({kLimiter, "--core=0", "--fsize=0", "--nofile=32"});
   command.push_back(format_text("--cpu={}", limits.n_cpu_seconds));
@@ -56,7 +50,7 @@ Result<Sandbox> Sandbox::open(const RunLimits& limits) {
   }
   std::string complaint;
   for (const bool has_user_namespace : {true, false}) {
-    std::vector<std::string> command = sandbox_command(limits, has_user_namespace);
+    std::vector<std::string> command = python_command(limits, has_user_namespace);
     const Result<Run> tried = Sandbox({}, command).run("print(6 * 7)");
     if (!tried) return std::unexpected(tried.error());
     if (tried->ended && tried->out == "42\n") return Sandbox(limits, std::move(command));
@@ -72,11 +66,11 @@ Result<Sandbox::Run> Sandbox::run(const std::string& program) const {
   if (program.contains('\0')) return Run{};  // an argument ends there
   std::vector<std::string> command = command_;
   command.push_back(program);
-  const Result<bench::ChildEnd> end =
-      bench::run_child(command, refused_calls(), [](std::string_view /*line*/) { return false; },
-                       {.time = limits_.time,
-                        .n_out_bytes = limits_.n_out_bytes,
-                        .n_error_bytes = limits_.n_out_bytes});
+  const Result<ChildEnd> end = bench::run_child_until_signal(
+      command, refused_calls(), [](std::string_view /*line*/) { return false; },
+      {.time = limits_.time,
+       .n_out_bytes = limits_.n_out_bytes,
+       .n_error_bytes = limits_.n_out_bytes});
   if (!end && end.error().code == Code::kOverloaded) return Run{};  // it was stopped
   if (!end) return std::unexpected(end.error());
   return Run{.ended = end->status == 0, .out = end->out, .complaint = end->complaint};

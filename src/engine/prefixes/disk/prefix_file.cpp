@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "base/format.h"
-#include "engine/prefixes/disk/zstd_frame.h"
+#include "base/zstd_frame.h"
 
 namespace slipstream {
 namespace {
@@ -99,7 +99,7 @@ Result<std::uint64_t> write_prefix_file(int fd, const PrefixHead& head,
                                         const MakeRoom& make_room) {
   SLIP_CHECK(!head.tokens.empty() && !state.empty(), "a prefix without tokens or state");
   SLIP_CHECK(head.state_bytes == state.size(), "a head of another state");
-  FrameEncoder encoder;
+  FrameEncoder encoder(kPrefixFrameLevel);
   Appender file(fd, make_room);
   const Edge header = {.number = kVersion, .name = kHeaderName};
   if (Result<void> done = file.append(bytes_of(header)); !done) {

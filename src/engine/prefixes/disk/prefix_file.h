@@ -22,6 +22,12 @@
 
 namespace slipstream {
 
+// zstd's. Speed matters most, because the processor has a model to compute. Measured on 256 MiB of
+// normally distributed f16: level 1 shrinks them by 8 %; it takes 740 ms of a core to write and
+// 420 ms to read. Level -1 does not shrink them; it takes 170 ms and 95 ms. Both shrink zeroes by a
+// factor of 19000.
+inline constexpr int kPrefixFrameLevel = -1;
+
 // Identifies what a state is valid for: model file, KV cache scheme, engine version, context
 // parameters. The code that saves states computes it; here it is 32 bytes to compare.
 using Fingerprint = std::array<std::byte, 32>;

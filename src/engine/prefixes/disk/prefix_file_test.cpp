@@ -11,8 +11,8 @@
 #include <numeric>
 
 #include "base/format.h"
+#include "base/zstd_frame.h"
 #include "engine/prefixes/disk/disk_tier_test_support.h"
-#include "engine/prefixes/disk/zstd_frame.h"
 
 namespace slipstream {
 namespace {
@@ -211,7 +211,7 @@ class ForgedIndex : public PrefixFiles {
     index.append_range(std::as_bytes(std::span(&fields.n_tokens, 1)));
     index.append_range(std::as_bytes(std::span(&fields.n_blocks, 1)));
     index.append_range(std::as_bytes(std::span(fields.rest)));
-    FrameEncoder encoder;
+    FrameEncoder encoder(kPrefixFrameLevel);
     const std::vector<std::byte> block = sample_state(1, 10);
     const auto block_frame = encoder.encode(block).value();
     std::vector<std::byte> file = edge(1, "SLIP");
@@ -233,7 +233,7 @@ class ForgedIndex : public PrefixFiles {
   }
 
   static std::uint32_t block_frame_bytes() {
-    FrameEncoder encoder;
+    FrameEncoder encoder(kPrefixFrameLevel);
     return static_cast<std::uint32_t>(encoder.encode(sample_state(1, 10))->size());
   }
 };

@@ -30,6 +30,8 @@ struct Utf8Char {
 // The character at the start of `bytes`, which must not be empty.
 [[nodiscard]] Utf8Char decode_utf8(std::string_view bytes);
 
+[[nodiscard]] bool is_utf8(std::string_view text);
+
 // Appends the code point, which must be a Unicode scalar value.
 void append_utf8(std::string& text, char32_t code_point);
 

@@ -1,8 +1,5 @@
 // One zstd frame: bytes with their size and a checksum (the low half of XXH64).
 //
-// Speed matters most, because the processor has a model to compute: keys and values hardly
-// compress, but zeroes shrink to almost nothing.
-//
 // Threads: thread-compatible.
 // Errors:  kCorrupt for an incomplete frame or content that does not match it; kOutOfMemory.
 #pragma once
@@ -25,7 +22,8 @@ namespace slipstream {
 
 class FrameEncoder {
  public:
-  FrameEncoder();
+  // level: zstd's, from -7 (fast) to 19 (small).
+  explicit FrameEncoder(int level);
 
   // The result is valid until the next call.
   [[nodiscard]] Result<std::span<const std::byte>> encode(std::span<const std::byte> content);

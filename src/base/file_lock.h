@@ -1,6 +1,6 @@
-// FileLock: the exclusive right to download one file, among all processes of this machine that
-// share the cache. huggingface_hub locks the same file in the same way (flock). The lock ends with
-// its holder, even if the process is killed.
+// FileLock: an exclusive right among all processes of this machine, such as to download a file or to
+// write an index (flock; huggingface_hub locks in the same way). The lock ends with its holder, even
+// if the process is killed.
 //
 // Threads: thread-compatible. Errors: those of the system calls.
 #pragma once
@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 
-namespace slipstream::hub {
+namespace slipstream {
 
 class FileLock {
  public:
@@ -23,4 +23,4 @@ class FileLock {
   UniqueFd fd_;
 };
 
-}  // namespace slipstream::hub
+}  // namespace slipstream

@@ -1,4 +1,4 @@
-#include "engine/text/utf8.h"
+#include "base/utf8.h"
 
 #include "base/check.h"
 
@@ -63,6 +63,15 @@ void append_utf8(std::string& text, char32_t code_point) {
     append(0x80 | ((code_point >> 6) & 0x3F));
   }
   append(0x80 | (code_point & 0x3F));
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Char character = decode_utf8(text);
+    if (character.kind != Utf8Char::Kind::kValid) return false;
+    text.remove_prefix(character.n_bytes);
+  }
+  return true;
 }
 
 std::size_t append_repaired_utf8(std::string& text, std::string_view bytes) {

@@ -1,4 +1,4 @@
-#include "hub/file_lock.h"
+#include "base/file_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -7,7 +7,7 @@
 
 #include "base/format.h"
 
-namespace slipstream::hub {
+namespace slipstream {
 
 Result<std::optional<FileLock>> FileLock::try_lock(const std::filesystem::path& path) {
   Result<UniqueFd> fd = open_file(path.string(), O_RDWR | O_CREAT);
@@ -17,4 +17,4 @@ Result<std::optional<FileLock>> FileLock::try_lock(const std::filesystem::path& 
   return fail_errno(errno, format_text("cannot lock {}", path.string()));
 }
 
-}  // namespace slipstream::hub
+}  // namespace slipstream
