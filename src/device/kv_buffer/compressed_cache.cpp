@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <functional>
 #include <new>
-#include <numeric>
 
 #include "base/check.h"
 #include "device/codec/codebook.h"
@@ -20,35 +18,9 @@ namespace {
 
 // The bytes that kernels may read behind the last tile.
 constexpr std::size_t kReadableBehind = 1024;
-// The number of rows that fix the centre. A prompt has them at once; when tokens are decoded one by
-// one, they are collected.
-constexpr std::size_t kCentreRows = 32;
-
-std::size_t codes_bytes_of_head(const CacheShape& shape) {
-  return static_cast<std::size_t>(shape.n_tiles()) * tile_code_bytes(shape.classes());
-}
-
-std::size_t rounded_up(std::size_t n, std::size_t step) { return (n + step - 1) / step * step; }
-
-std::size_t chunk_code_bytes(const CacheShape& shape) {
-  return kChunkTiles * tile_code_bytes(shape.classes());
-}
 
 std::size_t n_scales_of_tile(const CacheShape& shape) {
   return static_cast<std::size_t>(shape.n_scales() * kTileTokens);
-}
-
-std::size_t bytes_of_head(const CacheShape& shape) {
-  return tiles_bytes(tile_code_bytes(shape.classes()), shape.n_scales(), shape.n_cells);
-}
-
-std::size_t bytes_of_all_heads(const CacheShape& shape) {
-  return bytes_of_head(shape) * static_cast<std::size_t>(shape.n_heads * shape.n_streams);
-}
-
-// Adds a slab to slabs in order of their numbers, once.
-void add_slab(std::vector<Slab>& slabs, Slab slab) {
-  if (slabs.empty() || slabs.back() != slab) slabs.push_back(slab);
 }
 
 bool has_signs(const CacheShape& shape) { return shape.attend != 0 && shape.side == Side::kKey; }
@@ -74,7 +46,9 @@ std::size_t CompressedCache::n_bytes(const CacheShape& shape) {
   const std::size_t precise =
       PreciseChunks::suits(shape) ? n_bytes(PreciseChunks::slots_shape(shape)) : 0;
   const std::size_t signs = has_signs(shape) ? KeySigns::n_bytes(sign_shape(shape)) : 0;
-  return bytes_of_all_heads(shape) + precise + signs;
+  const std::size_t heads =
+      head_layout(shape, false).head_bytes * static_cast<std::size_t>(n_planes(shape));
+  return heads + precise + signs;
 }
 
 Result<CompressedCache> CompressedCache::create(const CacheShape& shape,
@@ -108,93 +82,6 @@ CompressedCache::CompressedCache(CompressedCache&&) noexcept = default;
 CompressedCache& CompressedCache::operator=(CompressedCache&&) noexcept = default;
 CompressedCache::~CompressedCache() = default;
 
-CompressedCache::HeadLayout CompressedCache::head_layout(const CacheShape& shape, bool has_file) {
-  const std::size_t codes = codes_bytes_of_head(shape);
-  const std::size_t all = bytes_of_head(shape);
-  if (!has_file) return {.codes_bytes = codes, .head_bytes = all};
-  const std::size_t chunk = chunk_code_bytes(shape);
-  const std::size_t slab = std::lcm(chunk, kBlockBytes);
-  const std::size_t whole = rounded_up(codes, slab);
-  return {.codes_bytes = whole,
-          .head_bytes = rounded_up(whole + (all - codes), kBlockBytes),
-          .chunks_of_slab = static_cast<std::int64_t>(slab / chunk)};
-}
-
-Result<void> CompressedCache::use_file(std::shared_ptr<ColdFile> file) {
-  const std::size_t slab_bytes =
-      static_cast<std::size_t>(head_.chunks_of_slab) * chunk_code_bytes(shape_);
-  Result<std::unique_ptr<ColdChunks>> cold = ColdChunks::create({.first = memory_.bytes().data(),
-                                                                 .plane_stride = head_.head_bytes,
-                                                                 .slab_bytes = slab_bytes,
-                                                                 .slabs_of_plane = slabs_of_plane(),
-                                                                 .n_planes = n_planes(shape_)},
-                                                                std::move(file));
-  if (!cold) return std::unexpected(std::move(cold.error()));
-  cold_ = std::move(*cold);
-  return {};
-}
-
-std::int64_t CompressedCache::slabs_of_plane() const {
-  return (n_chunks() + head_.chunks_of_slab - 1) / head_.chunks_of_slab;
-}
-
-Slab CompressedCache::slab_of(std::int64_t stream, std::int64_t head, std::int64_t chunk) const {
-  return static_cast<Slab>((stream * shape_.n_heads + head) * slabs_of_plane() +
-                           chunk / head_.chunks_of_slab);
-}
-
-Result<ColdChunks::Held> CompressedCache::start_reading(std::int64_t stream, std::int64_t head,
-                                                        std::span<const int> chunks) const {
-  if (cold_ == nullptr) return ColdChunks::Held();
-  std::vector<Slab> slabs;
-  slabs.reserve(chunks.size());
-  for (const int chunk : chunks) add_slab(slabs, slab_of(stream, head, chunk));
-  return cold_->start(std::move(slabs), Access::kRead);
-}
-
-Result<ColdChunks::Held> CompressedCache::hold_chunk_of(std::int64_t row, Access access) const {
-  if (cold_ == nullptr) return ColdChunks::Held();
-  std::vector<Slab> slabs;
-  slabs.reserve(static_cast<std::size_t>(shape_.n_heads));
-  for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
-    slabs.push_back(slab_of(row / shape_.n_cells, head, row % shape_.n_cells / kChunkTokens));
-  }
-  return cold_->hold(std::move(slabs), access);
-}
-
-Result<ColdChunks::Held> CompressedCache::hold_early_rows() const {
-  if (cold_ == nullptr) return ColdChunks::Held();
-  std::vector<Slab> slabs;
-  slabs.reserve(early_row_idx_.size() * static_cast<std::size_t>(shape_.n_heads));
-  for (const std::int64_t row : early_row_idx_) {
-    for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
-      slabs.push_back(slab_of(row / shape_.n_cells, head, row % shape_.n_cells / kChunkTokens));
-    }
-  }
-  std::ranges::sort(slabs);
-  slabs.erase(std::ranges::unique(slabs).begin(), slabs.end());
-  return cold_->hold(std::move(slabs), Access::kWrite);
-}
-
-void CompressedCache::lose(const std::string& why) {
-  if (cold_ != nullptr) cold_->lose(why);
-}
-
-Result<void> HeldRows::move_to(std::int64_t row) {
-  // Rows of a tile are of one chunk, whatever the number of cells.
-  const CacheShape& shape = cache_.shape();
-  const std::int64_t tile =
-      row / shape.n_cells * shape.n_tiles() + row % shape.n_cells / kTileTokens;
-  if (tile == tile_ || !cache_.is_cold()) return {};
-  tile_ = -1;
-  held_ = {};
-  Result<ColdChunks::Held> held = cache_.hold_chunk_of(row, access_);
-  if (!held) return std::unexpected(std::move(held.error()));
-  held_ = std::move(*held);
-  tile_ = tile;
-  return {};
-}
-
 CompressedCache::CompressedCache(const CacheShape& shape, const HeadLayout& head, Mapping memory,
                                  std::shared_ptr<const KeyFit> fit)
     : shape_(shape),
@@ -205,15 +92,6 @@ CompressedCache::CompressedCache(const CacheShape& shape, const HeadLayout& head
       fit_(std::move(fit)),
       centre_(static_cast<std::size_t>(shape.n_heads * shape.head_dim)) {
   start_centre();
-}
-
-void CompressedCache::start_centre() {
-  is_centre_open_ = shape_.side == Side::kKey && fit_ == nullptr;
-  std::ranges::fill(centre_, 0.0F);
-  if (fit_ == nullptr) return;
-  for (std::int64_t head = 0; head < shape_.n_heads; ++head) {
-    std::ranges::copy(fit_->mean(head), centre_.begin() + head * shape_.head_dim);
-  }
 }
 
 std::uint8_t* CompressedCache::head_start(std::int64_t stream, std::int64_t head) const {
@@ -252,80 +130,6 @@ std::uint16_t* CompressedCache::token_scales(std::int64_t row, std::int64_t head
 std::span<const float> CompressedCache::centre(std::int64_t head) const {
   const auto head_dim = static_cast<std::size_t>(shape_.head_dim);
   return std::span(centre_).subspan(static_cast<std::size_t>(head) * head_dim, head_dim);
-}
-
-// The centre is the mean only in channels where the mean stands out from the variation of the keys.
-// The other channels turn with the position, so their mean over the first rows is not that of later
-// rows. Mean KL divergence, measured on the needle model with turbo4:
-//   no centre                          0.00889
-//   mean of all key channels           0.00955
-//   mean of those beyond 2 deviations  0.00897
-//   mean of those beyond 4 deviations  0.00867
-//
-// Numbers that no row can have, such as NaN, are left out, because later rows of all sequences are
-// coded around the centre.
-void CompressedCache::find_centre() {
-  constexpr float kDeviations = 4;
-  const std::size_t n_channels = centre_.size();
-  for (std::size_t channel = 0; channel < n_channels; ++channel) {
-    float n = 0;
-    float sum = 0;
-    float sum_of_squares = 0;
-    for (std::size_t i = channel; i < early_rows_.size(); i += n_channels) {
-      if (!is_row_number(early_rows_[i])) continue;
-      n += 1;
-      sum += early_rows_[i];
-      sum_of_squares += early_rows_[i] * early_rows_[i];
-    }
-    const float mean = n > 0 ? sum / n : 0;
-    const float variance = n > 0 ? std::max(0.0F, sum_of_squares / n - mean * mean) : 0;
-    const bool stands_out = mean * mean > kDeviations * kDeviations * variance;
-    centre_[channel] = stands_out ? mean : 0;
-  }
-}
-
-Result<void> CompressedCache::observe(std::span<const std::int64_t> row_idx,
-                                      std::span<const float> rows) {
-  if (!is_centre_open_ || row_idx.empty()) return {};
-  const Result<ColdChunks::Held> held = hold_early_rows();  // before anything changes
-  if (!held) return std::unexpected(held.error());
-  const std::size_t n_before = early_row_idx_.size();
-  // Reserves first, so that either both grow or, if memory runs out, none.
-  early_row_idx_.reserve(n_before + row_idx.size());
-  early_rows_.reserve(early_rows_.size() + rows.size());
-  early_row_idx_.append_range(row_idx);
-  early_rows_.append_range(rows);
-  const std::size_t n_now = early_row_idx_.size();
-  // When rows come one by one, the centre moves at 1, 2, 4, 8, 16 and 32 rows. Writing all rows
-  // again for each new one made the first 32 tokens of an empty cache take a tenth longer.
-  if (std::bit_width(n_before) == std::bit_width(n_now) && n_now < kCentreRows) return {};
-  find_centre();
-  write_early_rows(n_before);  // the caller will write the new rows
-  if (n_now >= kCentreRows) close_centre();
-  return {};
-}
-
-Result<void> CompressedCache::adopt_centres(std::span<const float> centres) {
-  SLIP_CHECK(is_centre_open_, "a centre that is closed does not move");
-  const Result<ColdChunks::Held> held = hold_early_rows();
-  if (!held) return std::unexpected(held.error());
-  std::ranges::copy(centres, centre_.begin());
-  write_early_rows(early_row_idx_.size());
-  close_centre();
-  return {};
-}
-
-void CompressedCache::write_early_rows(std::size_t n) {
-  const std::size_t n_channels = centre_.size();
-  for (std::size_t i = 0; i < n; ++i) {
-    write_row(early_row_idx_[i], std::span(early_rows_).subspan(i * n_channels, n_channels));
-  }
-}
-
-void CompressedCache::close_centre() {
-  is_centre_open_ = false;
-  early_row_idx_ = std::vector<std::int64_t>();  // `= {}` would keep the memory
-  early_rows_ = std::vector<float>();
 }
 
 void CompressedCache::write(std::int64_t row, std::int64_t head, std::span<const float> vector) {
@@ -559,37 +363,6 @@ bool CompressedCache::unpack(std::int64_t row, std::span<const std::byte> from) 
     restore_signs(row, head);
   }
   return true;
-}
-
-Result<void> CompressedCache::recentre(std::int64_t first_row, std::int64_t n_rows,
-                                       std::span<const float> centres) {
-  constexpr std::int64_t kRowsAtOnce = 512;  // more than kCentreRows
-  const auto head_dim = static_cast<std::size_t>(shape_.head_dim);
-  const std::size_t n_channels = centre_.size();
-  std::vector<std::int64_t> row_idx;
-  std::vector<float> rows;
-  for (const std::int64_t end_row = first_row + n_rows; first_row < end_row;
-       first_row += kRowsAtOnce) {
-    row_idx.resize(static_cast<std::size_t>(std::min(kRowsAtOnce, end_row - first_row)));
-    std::ranges::iota(row_idx, first_row);
-    rows.resize(row_idx.size() * n_channels);
-    std::span<float> rest = rows;
-    HeldRows read(*this, Access::kRead);
-    for (const std::int64_t row : row_idx) {
-      if (Result<void> held = read.move_to(row); !held) return held;
-      for (std::int64_t head = 0; head < shape_.n_heads; ++head, rest = rest.subspan(head_dim)) {
-        read_around(centres.subspan(static_cast<std::size_t>(head) * head_dim, head_dim), row, head,
-                    rest.first(head_dim));
-      }
-    }
-    if (Result<void> observed = observe(row_idx, rows); !observed) return observed;
-    HeldRows written(*this, Access::kWrite);
-    for (std::size_t i = 0; i < row_idx.size(); ++i) {
-      if (Result<void> held = written.move_to(row_idx[i]); !held) return held;
-      write_row(row_idx[i], std::span(rows).subspan(i * n_channels, n_channels));
-    }
-  }
-  return {};
 }
 
 void CompressedCache::clear() {
