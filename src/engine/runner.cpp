@@ -9,37 +9,12 @@
 #include "base/check.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "engine/active_request.h"
 #include "engine/model/llama_log.h"
 #include "engine/prefixes/cell_memory.h"
 #include "engine/prefixes/checkpoint_memory.h"
 
 namespace slipstream {
-
-struct Runner::Active {
-  Job job;
-  std::vector<Token> tokens = {};  // prompt and generated tokens
-  Holding holding = {};
-  Usage usage = {};
-  bool has_started = false;
-  Event event = {};  // of this step
-  std::chrono::steady_clock::time_point started = {};
-  std::chrono::steady_clock::time_point answered = {};  // with its first token
-
-  void count_token() {
-    const auto now = std::chrono::steady_clock::now();
-    if (usage.n_generated++ == 0) answered = now;
-    usage.prompt_time = answered - started;
-    usage.generation_time = now - answered;
-  }
-  // Whether a prompt token's output is needed: it gives the probability of the next prompt token.
-  [[nodiscard]] bool judges(int position) const {
-    return job.request.wants_prompt_logprobs && usage.n_generated == 0 &&
-           position + 1 < usage.n_prompt;
-  }
-  [[nodiscard]] std::span<const Token> computed() const {
-    return std::span(tokens).first(static_cast<std::size_t>(holding.n_computed));
-  }
-};
 
 namespace {
 
