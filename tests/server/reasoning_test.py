@@ -47,7 +47,7 @@ class Reasoning(unittest.TestCase):
 
     def ask(self, name, path="/v1/chat/completions", **extra):
         body = {"messages": [{"role": "user", "content": "How old is amber?"}], "temperature": 1, "seed": 7,
-                "max_tokens": 200, **extra}
+                "max_tokens": 200} | extra
         if OPENS[name] and "response_format" not in extra:
             body["grammar"] = OPENS[name]
         status, answer = self.servers[name].post(path, body)
@@ -67,10 +67,13 @@ class Reasoning(unittest.TestCase):
                     self.assertNotIn(markup, message["content"])
 
     def test_without_a_budget_it_goes_on(self):
+        """Greedy: what a random weight's dice say differs from one kind of processor to the next."""
         for name in OPENS:
             with self.subTest(name):
-                message = self.ask(name)["choices"][0]["message"]
-                self.assertFalse(message["content"])
+                answer = self.ask(name, temperature=0)
+                self.assertFalse(answer["choices"][0]["message"]["content"])
+                n = answer["usage"]["completion_tokens_details"]["reasoning_tokens"]
+                self.assertGreater(n, 2 * BUDGET)
 
     def test_anthropics_budget(self):
         for name in OPENS:

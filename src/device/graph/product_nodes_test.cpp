@@ -239,6 +239,17 @@ TEST_F(ProductNodesTest, ShareColumns) {
   const ggml_tensor* result = add(ggml_mul(context_.get(), first, second));
   allocate();
   fill(columns);
+  // Without AMX the two types want their columns packed in different ways.
+  expect_as_stock(result, pack_alike(GGML_TYPE_Q8_0, GGML_TYPE_Q4_K) ? 3 : 4);
+}
+
+TEST_F(ProductNodesTest, ShareColumnsOfOneType) {
+  ggml_tensor* columns = new_columns(kMany);
+  ggml_tensor* first = ggml_mul_mat(context_.get(), new_weights(GGML_TYPE_Q4_K), columns);
+  ggml_tensor* second = ggml_mul_mat(context_.get(), new_weights(GGML_TYPE_Q4_K), columns);
+  const ggml_tensor* result = add(ggml_mul(context_.get(), first, second));
+  allocate();
+  fill(columns);
   expect_as_stock(result, 3);
 }
 
