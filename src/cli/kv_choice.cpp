@@ -243,9 +243,8 @@ Result<std::optional<KvPlan>> plan_streaming(const std::filesystem::path& model,
   return plan;
 }
 
-// What the plugin is told of --kv-memory.
-Result<std::string> kv_memory_text(const KvWish& wish) {
-  if (wish.memory_bytes == 0) return "";
+Result<void> check_kv_memory(const KvWish& wish) {
+  if (wish.memory_bytes == 0) return {};
   const Result<KvScheme> scheme = parse_kv_scheme(wish.scheme);
   if (!scheme || scheme->attend() == 0) {
     return fail(Code::kInvalidArgument,
@@ -253,9 +252,7 @@ Result<std::string> kv_memory_text(const KvWish& wish) {
                             "turbo4,attend=4096; with {} all is read for each token",
                             wish.scheme));
   }
-  std::string size = std::to_string(wish.memory_bytes);
-  if (wish.memory_directory.empty()) return size;
-  return format_text("{},dir={}", size, wish.memory_directory);
+  return {};
 }
 
 // Whether the plugin's own kernels multiply. If it cannot be tried, stock's do.
@@ -283,11 +280,19 @@ bool has_own_products(const std::filesystem::path& model, const WeightWish& wish
 
 }  // namespace
 
+std::string kv_memory_text(std::uint64_t n_bytes, const std::string& directory) {
+  if (n_bytes == 0) return {};
+  if (directory.empty()) return std::to_string(n_bytes);
+  return format_text("{},dir={}", n_bytes, directory);
+}
+
 Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish,
                        const ContextWish& asked, const MemoryWish& memory,
                        const WeightWish& weights) {
-  const Result<std::string> kv_memory = kv_memory_text(wish);
-  if (!kv_memory) return std::unexpected(kv_memory.error());
+  if (Result<void> checked = check_kv_memory(wish); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
+  const std::string kv_memory = kv_memory_text(wish.memory_bytes, wish.memory_directory);
   ContextWish context = asked;
   context.shape.kv_memory_bytes = wish.memory_bytes;
   const Result<std::filesystem::path> plugin = find_turbo_plugin();
@@ -307,7 +312,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish,
     if (*streaming) {
       (*streaming)->plugin = *plugin;
       (*streaming)->has_products = has_products;
-      (*streaming)->kv_memory = *kv_memory;
+      (*streaming)->kv_memory = kv_memory;
       if ((*streaming)->scheme.starts_with("turbo")) (*streaming)->key_profile = kv.key_profile;
       log_choice(model, kv, **streaming);
       return std::move(**streaming);
@@ -336,7 +341,7 @@ Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& wish,
   }
   log_choice(model, kv, plan);
   plan.has_products = has_products;
-  plan.kv_memory = *kv_memory;
+  plan.kv_memory = kv_memory;
   if (plan.scheme.starts_with("turbo")) plan.key_profile = kv.key_profile;
   if (plan.scheme.starts_with("turbo") || has_products) plan.plugin = *plugin;
   return plan;

@@ -67,6 +67,9 @@ struct KvPlan {
                                      const ContextWish& context, const MemoryWish& memory,
                                      const WeightWish& weights);
 
+// ModelOptions::kv_memory, of the flags --kv-memory and --kv-memory-dir.
+[[nodiscard]] std::string kv_memory_text(std::uint64_t n_bytes, const std::string& directory);
+
 // Warns if the context is longer than the model can read, and says which flags help.
 void warn_if_beyond(std::string_view model, const KvPlan& plan);
 

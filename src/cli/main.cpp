@@ -268,6 +268,7 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
       ->type_name("FILE");
   bench->add_option("--out", options.directory, "Where reports go (default: bench-MODEL)")
       ->type_name("DIR");
+  slipstream::add_kv_memory_options(*bench, options.kv_memory_bytes, options.kv_memory_directory);
   add_rope_options(*bench, options.rope);
   CLI::Option* server =
       bench

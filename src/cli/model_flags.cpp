@@ -10,6 +10,21 @@ CLI::Option* add_model_argument(CLI::App& command, std::string& model) {
       ->type_name("MODEL");
 }
 
+void add_kv_memory_options(CLI::App& command, std::uint64_t& n_bytes, std::string& directory) {
+  CLI::Option* memory =
+      command
+          .add_option("--kv-memory", n_bytes,
+                      "Memory for the codes of a KV cache of which a part is read, such as 6GiB; "
+                      "the others are kept in a file while the process runs (default: all in "
+                      "memory)")
+          ->transform(CLI::AsSizeValue(false));
+  command
+      .add_option("--kv-memory-dir", directory, "The directory of that file (default: /var/tmp)")
+      ->check(CLI::ExistingDirectory)
+      ->type_name("DIR")
+      ->needs(memory);
+}
+
 void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_threads) {
   command
       .add_option("--kv", kv.scheme,
@@ -23,19 +38,7 @@ void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_thr
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
   command.add_flag("--kv-force", kv.is_forced, "Use --kv even if calibrate found it broken");
-  CLI::Option* memory =
-      command
-          .add_option("--kv-memory", kv.memory_bytes,
-                      "Memory for the codes of a KV cache of which a part is read, such as 6GiB; "
-                      "the others are kept in a file while the process runs (default: all in "
-                      "memory)")
-          ->transform(CLI::AsSizeValue(false));
-  command
-      .add_option("--kv-memory-dir", kv.memory_directory,
-                  "The directory of that file (default: /var/tmp)")
-      ->check(CLI::ExistingDirectory)
-      ->type_name("DIR")
-      ->needs(memory);
+  add_kv_memory_options(command, kv.memory_bytes, kv.memory_directory);
   command
       .add_option(
           "-c,--ctx", n_context,

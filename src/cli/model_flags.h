@@ -18,6 +18,7 @@ namespace slipstream {
 // Adds MODEL, in the form that find_model.h accepts.
 CLI::Option* add_model_argument(CLI::App& command, std::string& model);
 void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_threads);
+void add_kv_memory_options(CLI::App& command, std::uint64_t& n_bytes, std::string& directory);
 void add_rope_options(CLI::App& command, RopeScaling& rope);
 void add_weight_options(CLI::App& command, WeightWish& weights);
 void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes);

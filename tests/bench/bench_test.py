@@ -118,6 +118,17 @@ class Matrix(unittest.TestCase):
         self.assertIn("Beyond a depth of 300", (self.out / "report.md").read_text())
         self.assertIn("3 sharing", result.stdout)
 
+    def test_codes_of_a_scheme_with_a_limit_lie_in_a_file(self):
+        limited = ["--kv", "turbo4,attend=512", "--depth", "6k", "--computed-depth", "512", "--concurrency", "1",
+                   "--repeats", "1", "-n", "4", "--prompt", "12", "-t", "1"]
+        for memory in [], ["--kv-memory", "64KiB"]:
+            result = bench(MODEL, *limited, *memory, "--out", f"{self.out}{len(memory)}")
+            self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        kept, cold = ({turn["cell"]["kv"]: turn["figures"]["kv_bytes"]
+                       for turn in journal_of(pathlib.Path(f"{self.out}{n}"))[1]} for n in (0, 2))
+        self.assertEqual(kept["f16"], cold["f16"])
+        self.assertLess(cold["turbo4,attend=512"], kept["turbo4,attend=512"])
+
     def test_what_does_not_fit_into_memory_is_not_begun(self):
         result = bench(MODEL, "--kv", "f16", "--depth", "8000k", "--concurrency", "8,128", "--repeats", "1",
                        "-n", "2", "--prompt", "8", "-t", "1", "--out", self.out)
@@ -169,7 +180,8 @@ class Matrix(unittest.TestCase):
         self.assertIn("no context of", result.stdout)
 
     def test_a_wrong_command_line_says_what_to_write(self):
-        for arguments, expected in ((["--kv", "turbo9"], "turbo9"), (["--depth", "8x"], "8k")):
+        for arguments, expected in ((["--kv", "turbo9"], "turbo9"), (["--depth", "8x"], "8k"),
+                                    (["--kv", "turbo4", "--kv-memory", "1GiB"], "attend=4096")):
             result = bench(MODEL, *arguments, "--out", self.out)
             self.assertNotEqual(result.returncode, 0)
             self.assertIn(expected, result.stderr)

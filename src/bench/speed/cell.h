@@ -52,6 +52,9 @@ struct CellTask {
   std::filesystem::path key_profile;  // fitted to the model's keys; empty: nothing
   std::filesystem::path text;         // the source of all tokens
   std::filesystem::path states;       // where the filled depth is kept for the next cell
+  // For schemes that limit what is read: memory for their codes (ModelOptions); 0: all is in memory.
+  std::string kv_memory = {};
+  std::uint64_t kv_memory_bytes = 0;
   RopeScaling rope = {};
   int n_threads = 1;
   // A deeper cell is filled by repeating the state of this many tokens (n_computed()).

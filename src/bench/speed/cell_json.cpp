@@ -51,6 +51,8 @@ void to_json(json& json, const CellTask& task) {
           {"key_profile", task.key_profile.string()},
           {"text", task.text.string()},
           {"states", task.states.string()},
+          {"kv_memory", task.kv_memory},
+          {"kv_memory_bytes", task.kv_memory_bytes},
           {"rope", rope_json(task.rope)},
           {"threads", task.n_threads},
           {"computed", task.n_computed_max},
@@ -65,6 +67,8 @@ void from_json(const json& json, CellTask& task) {
   task.key_profile = json.at("key_profile").get<std::string>();
   task.text = json.at("text").get<std::string>();
   task.states = json.at("states").get<std::string>();
+  json.at("kv_memory").get_to(task.kv_memory);
+  json.at("kv_memory_bytes").get_to(task.kv_memory_bytes);
   task.rope = rope_of(json.at("rope"));
   json.at("threads").get_to(task.n_threads);
   json.at("computed").get_to(task.n_computed_max);

@@ -28,6 +28,9 @@ using Clock = std::chrono::steady_clock;
 
 // This many tokens of a prompt are computed at a time, as in llama-bench.
 constexpr int kStepTokens = 512;
+// Beyond so many cells fewer are: the mask of attention has a number for each cell and token of a step.
+constexpr std::int64_t kDeepCells = std::int64_t{512} << 10;
+constexpr int kDeepStepTokens = 128;
 // The share of a cell's time for filling its depth; used only for the progress bar.
 constexpr double kFillShare = 0.7;
 
@@ -104,10 +107,11 @@ class CellRun {
   CellRun(const CellTask& task, Model model, std::vector<Token> text,
           const std::function<void(double)>& on_progress)
       : task_(task),
+        n_step_tokens_(static_cast<int>(llama_n_batch(model.context()))),
         model_(std::move(model)),
         text_(std::move(text)),
         on_progress_(on_progress),
-        batch_(kStepTokens) {}
+        batch_(n_step_tokens_) {}
 
   Result<CellFigures> run() {
     CellFigures figures;
@@ -154,7 +158,7 @@ class CellRun {
     const int n_tokens = n_computed_here();
     for (int position = 0; position < n_tokens;) {
       batch_.clear();
-      const int end = std::min(position + kStepTokens, n_tokens);
+      const int end = std::min(position + n_step_tokens_, n_tokens);
       for (; position < end; ++position) {
         batch_.add(token_at(position, 0), position, 0, position + 1 == n_tokens);
       }
@@ -272,7 +276,7 @@ class CellRun {
     for (SeqId sequence = 0; sequence < task_.cell.n_sequences; ++sequence) {
       for (int position = task_.cell.depth; position < end; ++position) {
         batch_.add(token_at(position, sequence), position, sequence, position + 1 == end);
-        if (batch_.size() < kStepTokens) continue;
+        if (batch_.size() < n_step_tokens_) continue;
         if (const Result<void> done = batch_.decode(model_.context()); !done) return done;
         batch_.clear();
       }
@@ -300,6 +304,7 @@ class CellRun {
   }
 
   const CellTask& task_;
+  const int n_step_tokens_;
   Model model_;
   std::vector<Token> text_;
   const std::function<void(double)>& on_progress_;
@@ -321,12 +326,10 @@ Result<std::vector<Token>> read_tokens(const CellTask& task, const Model& model)
 
 // Returns the bytes of the cache; 0 if the forecast does not know the model. A context that does not
 // fit would have this process, or another one, killed.
-Result<std::uint64_t> check_memory(const CellTask& task, std::int64_t n_cells) {
+Result<std::uint64_t> check_memory(const CellTask& task, const KvScheme& scheme,
+                                   const ContextShape& shape) {
   load_backends();
-  const Result<KvScheme> scheme = parse_kv_scheme(cache_scheme(task.cell.kv));
-  if (!scheme) return std::unexpected(scheme.error());
-  const Result<MemoryForecast> needed =
-      forecast(task.model, *scheme, {.n_ctx = n_cells, .n_sequences_max = task.cell.n_sequences});
+  const Result<MemoryForecast> needed = forecast(task.model, scheme, shape);
   const Result<std::uint64_t> available = available_memory();
   // Too many cells for any context; or a model that the forecast does not know.
   if (!needed && needed.error().code == Code::kInvalidArgument) {
@@ -352,19 +355,29 @@ Result<CellFigures> run_cell(const CellTask& task, const std::function<void(doub
   const int n_each = (n_own + kCellsOfBlock - 1) / kCellsOfBlock * kCellsOfBlock;
   const std::int64_t n_cells =
       std::int64_t{n_each} * cell.n_sequences + (is_shared ? cell.depth : 0);
-  const Result<std::uint64_t> kv_bytes = check_memory(task, n_cells);
+  const Result<KvScheme> scheme = parse_kv_scheme(cache_scheme(cell.kv));
+  if (!scheme) return std::unexpected(scheme.error());
+  const bool has_cold = scheme->attend() != 0;
+  const int n_step_tokens = n_cells > kDeepCells ? kDeepStepTokens : kStepTokens;
+  const Result<std::uint64_t> kv_bytes =
+      check_memory(task, *scheme,
+                   {.n_ctx = n_cells,
+                    .n_sequences_max = cell.n_sequences,
+                    .n_ubatch = n_step_tokens,
+                    .kv_memory_bytes = has_cold ? task.kv_memory_bytes : 0});
   if (!kv_bytes) return std::unexpected(kv_bytes.error());
   const bool is_repeated = n_computed(cell, task.n_computed_max) < cell.depth;
   Result<Model> model = Model::load({.path = task.model,
                                      .kv = std::string(cache_scheme(cell.kv)),
                                      .plugin = task.plugin,
+                                     .kv_memory = has_cold ? task.kv_memory : std::string(),
                                      .has_products = has_products(cell.kv),
                                      .is_repacked = is_repacked(cell.kv),
                                      .key_profile = task.key_profile,
                                      .rope = task.rope,
                                      .n_cells = static_cast<int>(n_cells),
                                      .n_sequences_max = cell.n_sequences + (is_repeated ? 1 : 0),
-                                     .n_step_tokens_max = kStepTokens,
+                                     .n_step_tokens_max = n_step_tokens,
                                      .n_outputs_max = cell.n_sequences,
                                      .n_threads = task.n_threads,
                                      .shares_cells = is_shared,

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/format_bytes.h"
 #include "base/memory_info.h"
 #include "bench/quality/plain_text.h"
 #include "bench/quality/report.h"
@@ -70,6 +71,17 @@ Result<Matrix> read_matrix(const Options& options) {
     if (options.prompts == "on") matrix.kv.push_back(format_text("{}{}", *kv, kOwnProducts));
   }
   return matrix;
+}
+
+// --kv-memory is of use to schemes that limit what is read.
+Result<void> check_kv_memory(const Options& options, const Matrix& matrix) {
+  const auto is_limited = [](const std::string& kv) {
+    return parse_kv_scheme(cache_scheme(kv)).transform(&KvScheme::attend).value_or(0) != 0;
+  };
+  if (options.kv_memory_bytes == 0 || std::ranges::any_of(matrix.kv, is_limited)) return {};
+  return fail(
+      Code::kInvalidArgument,
+      "--kv-memory needs a scheme that limits what is read, such as --kv turbo4,attend=4096");
 }
 
 Result<std::filesystem::path> plugin_for(const Matrix& matrix) {
@@ -133,6 +145,9 @@ Result<int> try_run(Options options) {
   options.model = model->string();
   const Result<Matrix> matrix = read_matrix(options);
   if (!matrix) return std::unexpected(matrix.error());
+  if (Result<void> checked = check_kv_memory(options, *matrix); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
   const Result<int> n_computed_max = parse_depth(options.computed_depth);
   if (!n_computed_max) return std::unexpected(n_computed_max.error());
   if (*n_computed_max < 2) {
@@ -149,6 +164,9 @@ Result<int> try_run(Options options) {
                 {"text", options.text.empty() ? "built in" : options.text}});
   if (std::ranges::max(matrix->depths) > *n_computed_max) {
     work->update({{"computed depth", *n_computed_max}});
+  }
+  if (options.kv_memory_bytes != 0) {
+    work->update({{"KV memory", format_bytes(options.kv_memory_bytes)}});
   }
   std::filesystem::path keys;
   // Keys are fitted with the model's own positions.
@@ -182,6 +200,8 @@ Result<int> try_run(Options options) {
          .key_profile = keys,
          .text = *text,
          .states = directory / "states",
+         .kv_memory = kv_memory_text(options.kv_memory_bytes, options.kv_memory_directory),
+         .kv_memory_bytes = options.kv_memory_bytes,
          .rope = options.rope,
          .n_threads = n_threads,
          .n_computed_max = *n_computed_max,

@@ -3,6 +3,7 @@
 // and everything into a directory: runs.jsonl, speed.csv, report.md, report.html.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct Options {
   std::vector<int> n_sequences = {1, 8};
   bool has_shared = false;             // several sequences also share their depth
   std::string computed_depth = "16k";  // deeper cells repeat it
+  std::uint64_t kv_memory_bytes = 0;   // for codes of schemes that limit what is read; 0: all
+  std::string kv_memory_directory;     // of the file that has the others
   RopeScaling rope;
   int n_repeats = 3;
   int n_threads = 0;  // 0: one per core
