@@ -17,8 +17,10 @@
 #include "cli/hub/pull.h"
 #include "cli/hub/rm.h"
 #include "cli/hub/show.h"
+#include "cli/index/index.h"
 #include "cli/model_flags.h"
 #include "cli/run/run.h"
+#include "cli/search/search.h"
 #include "cli/serve/serve.h"
 #include "contract/environment.h"
 
@@ -46,7 +48,9 @@ constexpr const char* kFooter =
     "  slipstream pull org/repo:Q4_K_M a model of huggingface.co; from then on org/repo:Q4_K_M is "
     "a MODEL\n"
     "  slipstream eval MODEL.gguf --kv turbo4,q4_0   how close to f16?\n"
-    "  slipstream calibrate MODEL.gguf the smallest KV scheme it tolerates, for --kv auto\n";
+    "  slipstream calibrate MODEL.gguf the smallest KV scheme it tolerates, for --kv auto\n"
+    "  slipstream index add ~/src/linux\n"
+    "  slipstream search where does the scheduler pick the next task\n";
 
 CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   CLI::App* run = app.add_subcommand(
@@ -358,6 +362,8 @@ int run(int argc, char** argv) {
   const slipstream::eval::Command eval(app);
   const slipstream::chat::Command chat(app);
   const slipstream::calibrate::Command calibrate(app);
+  const slipstream::index::Command index(app);
+  const slipstream::search::Command search(app);
 
   try {
     app.parse(argc, argv);
@@ -376,6 +382,8 @@ int run(int argc, char** argv) {
   if (const auto status = eval.run()) return *status;
   if (const auto status = chat.run()) return *status;
   if (const auto status = calibrate.run()) return *status;
+  if (const auto status = index.run()) return *status;
+  if (const auto status = search.run()) return *status;
   std::fputs(app.help().c_str(), stderr);
   return kUsageError;
 }

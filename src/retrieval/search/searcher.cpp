@@ -1,0 +1,279 @@
+#include "retrieval/search/searcher.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_set>
+
+#include "base/format.h"
+#include "retrieval/files/file_list.h"
+#include "retrieval/retrieval_limits.h"
+
+namespace slipstream {
+namespace {
+
+constexpr int kCandidatesMax = 120;
+constexpr int kFilesMax = 20;
+constexpr double kPartCounts = 0.5;  // of an identifier
+constexpr int kDefinitionsMax = 24;  // of all names of a query together
+constexpr std::size_t kChunkBytesMax = std::size_t{8} << 20;
+// A place answers a query if its terms have this share of the query's weight. Of a long question a
+// smaller one is enough, if it is of several terms.
+constexpr double kShareMin = 0.4;
+constexpr double kShareOfManyMin = 0.15;
+constexpr std::size_t kManyTerms = 4;
+
+// In a small index every word is frequent or absent, which tells nothing: it counts as part of a
+// larger one.
+double inverse_frequency(std::int64_t n_all, std::int64_t n_with) {
+  constexpr double kChunksMin = 1000;
+  const double all = std::max(kChunksMin, static_cast<double>(n_all));
+  const auto with = static_cast<double>(n_with);
+  return std::log(1 + (all - with + 0.5) / (with + 0.5));
+}
+
+}  // namespace
+
+struct Searcher::Place {
+  ChunkId chunk = 0;
+  bool defines_name = false;
+  double estimate = 0;
+  std::string path = {};
+  int first_line = 0;
+  int last_line = 0;
+  std::string names = {};
+  std::string text = {};
+  bool is_converted = false;
+  FileStamp stamp = {};
+  Rank rank = {};
+  const Project* project = nullptr;
+};
+
+bool Searcher::answers(const Place& place) {
+  return place.defines_name || place.rank.share >= kShareMin ||
+         (place.rank.share >= kShareOfManyMin && place.rank.terms.size() >= kManyTerms);
+}
+
+Result<std::unique_ptr<Searcher>> Searcher::open(const std::string& index_path) {
+  Result<Database> database = open_index_to_read(index_path);
+  if (!database) return std::unexpected(database.error());
+  if (Result<void> added = add_estimate(*database); !added) return std::unexpected(added.error());
+  return std::unique_ptr<Searcher>(new Searcher(std::move(*database)));
+}
+
+Result<Statement*> Searcher::prepared(const std::string& sql) {
+  const auto known = std::ranges::find(statements_, sql, &std::pair<std::string, Statement>::first);
+  if (known != statements_.end()) return &known->second;
+  Result<Statement> statement = database_.prepare(sql);
+  if (!statement) return std::unexpected(statement.error());
+  return &statements_.emplace_back(sql, std::move(*statement)).second;
+}
+
+Result<std::vector<WeightedTerm>> Searcher::weigh(ProjectId project, const Query& query) {
+  const Result<std::int64_t> n_all = counts_.n_chunks(project);
+  if (!n_all) return std::unexpected(n_all.error());
+  std::vector<WeightedTerm> terms;
+  for (const QueryTerm& term : query.terms) {
+    const Result<std::int64_t> n_with = counts_.n_with(project, term.text);
+    if (!n_with) return std::unexpected(n_with.error());
+    // The parts of a name say less than the name, which stands beside them.
+    const double share = term.is_part ? kPartCounts : 1;
+    terms.push_back({.text = term.text,
+                     .n_with = *n_with,
+                     .weight = share * inverse_frequency(*n_all, *n_with)});
+  }
+  return terms;
+}
+
+// Chunks that define what the query names.
+Result<void> Searcher::add_definitions(ProjectId project, const Query& query,
+                                       std::vector<Place>& places) {
+  Result<Statement*> select = prepared(
+      "SELECT chunk.id FROM symbol JOIN chunk ON chunk.content = symbol.content "
+      "AND symbol.first_line BETWEEN chunk.first_line AND chunk.last_line "
+      "WHERE symbol.project = ? AND symbol.name = ? COLLATE NOCASE LIMIT ?");
+  if (!select) return std::unexpected(select.error());
+  int n_left = kDefinitionsMax;
+  for (const std::string& name : query.names) {
+    (*select)->bind(project, name, n_left);
+    while (n_left > 0) {
+      const Result<bool> has_row = (*select)->step();
+      if (!has_row) return std::unexpected(has_row.error());
+      if (!*has_row) break;
+      places.push_back({.chunk = (*select)->integer(0), .defines_name = true});
+      --n_left;
+    }
+    (*select)->reset();
+  }
+  return {};
+}
+
+// The first chunks of files whose paths have the query's terms.
+Result<void> Searcher::add_files(ProjectId project, std::span<const WeightedTerm> terms,
+                                 std::vector<Place>& places) {
+  std::vector<WeightedTerm> in_paths(terms.begin(), terms.end());
+  for (WeightedTerm& term : in_paths) term.n_with = 1;  // not counted: paths are few
+  const Result<std::vector<Candidate>> files =
+      find_candidates(database_, path_words(project), in_paths, 1, kFilesMax);
+  if (!files) return std::unexpected(files.error());
+  Result<Statement*> select = prepared(
+      "SELECT min(chunk.id) FROM file JOIN chunk ON chunk.content = file.content WHERE file.id = "
+      "?");
+  if (!select) return std::unexpected(select.error());
+  for (const Candidate& file : *files) {
+    (*select)->bind(file.id);
+    const Result<bool> has_row = (*select)->step();
+    if (!has_row) return std::unexpected(has_row.error());
+    if (*has_row && !(*select)->is_null(0)) places.push_back({.chunk = (*select)->integer(0)});
+    (*select)->reset();
+  }
+  return {};
+}
+
+Result<std::string> Searcher::unpack(std::span<const std::byte> frame) {
+  const Result<std::uint64_t> n_bytes = FrameDecoder::content_bytes(frame);
+  if (!n_bytes) return std::unexpected(n_bytes.error());
+  if (*n_bytes > kChunkBytesMax)
+    return fail(Code::kCorrupt, "the index has a chunk that is too long");
+  std::string text(*n_bytes, '\0');
+  if (Result<void> done = decoder_.decode(frame, std::as_writable_bytes(std::span(text))); !done) {
+    return std::unexpected(done.error());
+  }
+  return text;
+}
+
+// Fills in what the index knows of a place. False: no file has it any more, or none that is asked for.
+Result<bool> Searcher::read_place(const Project& project, Place& place,
+                                  const std::string& path_prefix) {
+  Result<Statement*> select = prepared(
+      "SELECT file.path, chunk.first_line, chunk.last_line, chunk.names, chunk.text, "
+      "content.is_converted, file.n_bytes, file.modified_ns, file.changed_ns, file.inode "
+      "FROM chunk JOIN content ON content.id = chunk.content JOIN file ON file.content = "
+      "content.id "
+      "WHERE chunk.id = ?1 AND content.project = ?2 AND substr(file.path, 1, length(?3)) = ?3 "
+      "ORDER BY length(file.path), file.path LIMIT 1");
+  if (!select) return std::unexpected(select.error());
+  Statement& row = **select;
+  row.bind(place.chunk, project.id, path_prefix);
+  const Result<bool> has_row = row.step();
+  if (!has_row) return std::unexpected(has_row.error());
+  if (!*has_row) return false;
+  place.path = row.text(0);
+  place.first_line = static_cast<int>(row.integer(1));
+  place.last_line = static_cast<int>(row.integer(2));
+  place.names = row.text(3);
+  Result<std::string> text = unpack(row.bytes(4));
+  place.is_converted = row.integer(5) != 0;
+  place.stamp = {.n_bytes = row.integer(6),
+                 .modified_ns = row.integer(7),
+                 .changed_ns = row.integer(8),
+                 .inode = row.integer(9)};
+  row.reset();
+  if (!text) return std::unexpected(text.error());
+  place.text = std::move(*text);
+  place.project = &project;
+  return true;
+}
+
+Result<std::vector<Searcher::Place>> Searcher::find_places(const Project& project,
+                                                           const Query& query,
+                                                           const SearchRequest& request) {
+  const Result<std::vector<WeightedTerm>> terms = weigh(project.id, query);
+  if (!terms) return std::unexpected(terms.error());
+  std::vector<Place> places;
+  if (Result<void> added = add_definitions(project.id, query, places); !added) {
+    return std::unexpected(added.error());
+  }
+  const Result<std::vector<Candidate>> candidates =
+      find_candidates(database_, chunk_words(project.id), *terms, kNameCounts, kCandidatesMax);
+  if (!candidates) return std::unexpected(candidates.error());
+  for (const Candidate& candidate : *candidates) {
+    places.push_back({.chunk = candidate.id, .estimate = candidate.score});
+  }
+  if (Result<void> added = add_files(project.id, *terms, places); !added) {
+    return std::unexpected(added.error());
+  }
+  std::unordered_set<ChunkId> seen;
+  std::vector<Place> read;
+  for (Place& place : places) {
+    if (!seen.insert(place.chunk).second) continue;
+    const Result<bool> is_there = read_place(project, place, request.path_prefix);
+    if (!is_there) return std::unexpected(is_there.error());
+    if (!*is_there) continue;
+    place.rank = rank({.path = place.path,
+                       .names = place.names,
+                       .text = place.text,
+                       .defines_name = place.defines_name},
+                      *terms, words_);
+    read.push_back(std::move(place));
+  }
+  return read;
+}
+
+Found Searcher::found_of(const Place& place, const Query& query) {
+  Found found{.root = place.project->root,
+              .path = place.path,
+              .first_line = place.first_line,
+              .last_line = place.last_line,
+              .text = place.text,
+              .names = place.names,
+              .score = place.rank.score,
+              .terms = {},
+              .defines_name = place.defines_name,
+              .is_changed = false,
+              .is_converted = place.is_converted};
+  for (const std::size_t i : place.rank.terms) found.terms.push_back(query.terms[i].text);
+  struct stat status{};
+  const std::string path = found.root + "/" + found.path;
+  const FileStamp now =
+      ::lstat(path.c_str(), &status) == 0 ? stamp_of(status) : FileStamp{.n_bytes = -1};
+  // What was read just after it had changed has no time of its own (file_work.cpp).
+  found.is_changed =
+      now.n_bytes != place.stamp.n_bytes || now.modified_ns != place.stamp.modified_ns;
+  return found;
+}
+
+Result<SearchAnswer> Searcher::search(const SearchRequest& request) {
+  const Query query = read_query(request.query, words_);
+  if (query.terms.empty()) {
+    return fail(Code::kInvalidArgument, "the query has no words that can be looked for");
+  }
+  Result<std::vector<Project>> projects = list_projects(database_);
+  if (!projects) return std::unexpected(projects.error());
+  if (request.project) {
+    std::erase_if(*projects,
+                  [&](const Project& project) { return project.id != *request.project; });
+    if (projects->empty()) return fail(Code::kNotFound, "the project is not in the index");
+  }
+  std::vector<Place> places;
+  for (const Project& project : *projects) {
+    Result<std::vector<Place>> found = find_places(project, query, request);
+    if (!found) return std::unexpected(found.error());
+    std::ranges::move(*found, std::back_inserter(places));
+  }
+  std::ranges::stable_sort(places, std::greater(),
+                           [](const Place& place) { return place.rank.score; });
+
+  SearchAnswer answer{.found = {}, .is_nothing_relevant = false, .was_cut = query.was_cut};
+  if (std::ranges::none_of(places, answers)) {
+    answer.is_nothing_relevant = true;
+    return answer;
+  }
+  std::map<std::pair<const Project*, std::string>, int> n_of_file;
+  for (const Place& place : places) {
+    if (std::ssize(answer.found) >=
+        std::min(request.n_results_max, static_cast<int>(kRetrievalLimits.results_max))) {
+      break;
+    }
+    if (place.rank.score <= 0 ||
+        n_of_file[{place.project, place.path}]++ >= request.n_of_file_max) {
+      continue;
+    }
+    answer.found.push_back(found_of(place, query));
+  }
+  return answer;
+}
+
+}  // namespace slipstream

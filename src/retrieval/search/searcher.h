@@ -1,0 +1,92 @@
+// Searcher: answers queries from an index.
+//
+// First the full-text index gives candidates, then each of them is looked at with all that is known
+// of it (ranker.h). A file gives a few places at most. A query that nothing answers well gets no
+// places, and is told so.
+//
+// Threads: thread-compatible: one for each thread that asks.
+// Errors:  those of the index; kNotFound for a project that is not in it; kInvalidArgument for a
+//          query without words.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/zstd_frame.h"
+#include "retrieval/search/query.h"
+#include "retrieval/search/ranker.h"
+#include "retrieval/search/term_counts.h"
+#include "retrieval/store/projects.h"
+
+namespace slipstream {
+
+struct SearchRequest {
+  std::string query = {};
+  std::optional<ProjectId> project = {};  // none: all projects
+  std::string path_prefix = {};           // only files below it, relative to the root; empty: all
+  int n_results_max = 8;
+  int n_of_file_max = 3;
+};
+
+struct Found {
+  std::string root;  // of the project
+  std::string path;  // relative to it
+  int first_line = 0;
+  int last_line = 0;
+  std::string text;
+  std::string names;  // of what it defines or is part of
+  double score = 0;
+  std::vector<std::string> terms;  // of the query that it has, as they stand in the index
+  bool defines_name = false;       // that the query has
+  bool is_changed = false;         // the file is not what was read any more
+  bool is_converted = false;       // lines are those of the text that was made of a document
+};
+
+struct SearchAnswer {
+  std::vector<Found> found;
+  // The best places that there are have too little of the query: they are not given.
+  bool is_nothing_relevant = false;
+  bool was_cut = false;  // the query had more terms than are looked for
+};
+
+class Searcher {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Searcher>> open(const std::string& index_path);
+
+  [[nodiscard]] Result<SearchAnswer> search(const SearchRequest& request);
+  [[nodiscard]] Database& database() { return database_; }
+
+ private:
+  explicit Searcher(Database database) : database_(std::move(database)), counts_(database_) {}
+
+  struct Place;  // a candidate with what is known of it
+  [[nodiscard]] Result<std::vector<WeightedTerm>> weigh(ProjectId project, const Query& query);
+  [[nodiscard]] Result<std::vector<Place>> find_places(const Project& project, const Query& query,
+                                                       const SearchRequest& request);
+  [[nodiscard]] Result<void> add_definitions(ProjectId project, const Query& query,
+                                             std::vector<Place>& places);
+  [[nodiscard]] Result<void> add_files(ProjectId project, std::span<const WeightedTerm> terms,
+                                       std::vector<Place>& places);
+  [[nodiscard]] Result<bool> read_place(const Project& project, Place& place,
+                                        const std::string& path_prefix);
+  [[nodiscard]] Result<std::string> unpack(std::span<const std::byte> frame);
+  // The statement, made once.
+  [[nodiscard]] Result<Statement*> prepared(const std::string& sql);
+  // Whether it is worth showing at all.
+  [[nodiscard]] static bool answers(const Place& place);
+  [[nodiscard]] static Found found_of(const Place& place, const Query& query);
+
+  Database database_;
+  TermCounts counts_;
+  Words words_;
+  FrameDecoder decoder_;
+  std::deque<std::pair<std::string, Statement>> statements_;  // by their SQL
+};
+
+}  // namespace slipstream

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""How good the answers of an index are, on data with judgments. Prints a table; docs/search.md has one.
+
+    quality.py cranfield FOLDER   Cranfield: cran.all.1400, cran.qry, cranqrel; nDCG@10
+    quality.py docstrings FOLDER  source with kernel-doc comments: the comment asks for its function, and
+                                  is taken out of what is indexed; recall@8
+    quality.py commits FOLDER     a Git repository: the subject of a commit asks for the files that it
+                                  changed, in the tree before it; recall@8
+    quality.py needles FOLDER     sentences of ours among the files of a folder; rank
+
+Options: --queries N, --seed N, --work FOLDER (where copies and indexes go), --embedder MODEL.
+SLIPSTREAM_BIN and SEARCH_BENCHMARK name the programs.
+"""
+import argparse
+import math
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SLIPSTREAM = os.environ.get("SLIPSTREAM_BIN", "build/release/bin/slipstream")
+BENCHMARK = os.environ.get("SEARCH_BENCHMARK", "build/release/bin/search_benchmark")
+
+
+def index(folder, work):
+    """Makes an index of the folder, and returns its path."""
+    path = work / "index.db"
+    for name in work.glob("index.db*"):
+        name.unlink()
+    done = subprocess.run([SLIPSTREAM, "index", "add", "--index", path, folder], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    print(done.stdout.strip(), file=sys.stderr)
+    return path
+
+
+def ask(path, queries, work):
+    """The places of each query, in order: (path, first line, last line)."""
+    file = work / "queries.txt"
+    file.write_text("".join(query.replace("\n", " ") + "\n" for query in queries))
+    done = subprocess.run([BENCHMARK, path, file, "1", "1", "--found"], capture_output=True, text=True)
+    print(done.stderr.strip(), file=sys.stderr)
+    places = [[] for _ in queries]
+    for line in done.stdout.splitlines():
+        number, name, first, last = line.split("\t")
+        places[int(number)].append((name, int(first), int(last)))
+    return places
+
+
+def recall(places, wanted, most):
+    """The share of queries with a right place among the first `most`."""
+    hits = [any(is_right(place) for place in found[:most]) for found, is_right in zip(places, wanted)]
+    return sum(hits) / len(hits)
+
+
+# Cranfield: fields .I (number), .T, .A, .B, .W (text).
+def fields(path):
+    items, field = [], None
+    for line in path.read_text(encoding="latin-1").splitlines():
+        if line.startswith(".I"):
+            items.append({"I": int(line.split()[1])})
+            field = None
+        elif re.fullmatch(r"\.[TABWX]", line.strip()):
+            field = line.strip()[1]
+            items[-1].setdefault(field, "")
+        elif field:
+            items[-1][field] += line + "\n"
+    return items
+
+
+def cranfield(folder, work, options):
+    texts = work / "cranfield"
+    texts.mkdir()
+    for item in fields(folder / "cran.all.1400"):
+        (texts / f"{item['I']:04}.txt").write_text(item.get("W", ""))
+    queries = [item["W"] for item in fields(folder / "cran.qry")]
+    # Queries are judged by their place in the file. 1 is best, 4 worst; -1 and 5 are not relevant.
+    gains = [{} for _ in queries]
+    for line in (folder / "cranqrel").read_text().splitlines():
+        query, document, grade = (int(word) for word in line.split()[:3])
+        if 1 <= grade <= 4:
+            gains[query - 1][f"{document:04}.txt"] = 5 - grade
+    places = ask(index(texts, work), queries, work)
+    scores = []
+    for found, gain in zip(places, gains):
+        names = list(dict.fromkeys(name for name, _, _ in found))[:10]
+        dcg = sum(gain.get(name, 0) / math.log2(i + 2) for i, name in enumerate(names))
+        best = sorted(gain.values(), reverse=True)[:10]
+        ideal = sum(value / math.log2(i + 2) for i, value in enumerate(best))
+        if ideal > 0:
+            scores.append(dcg / ideal)
+    print(f"cranfield: {len(scores)} queries, nDCG@10 {sum(scores) / len(scores):.4f}")
+
+
+# "/** name() - what it does", up to the function's own line.
+KERNEL_DOC = re.compile(
+    r"/\*\*\n \* (\w+)(?:\(\))? - ([^\n]{20,160})\n(?: \*[^\n]*\n)*? \*/\n([^\n;{}]*\b\1\s*\()")
+
+
+def docstrings(folder, work, options):
+    copy = work / "docstrings"
+    shutil.copytree(folder, copy, symlinks=True)
+    asked = []
+    for path in sorted(copy.rglob("*.c")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for match in KERNEL_DOC.finditer(text):
+            asked.append((path, match.group(1), match.group(2)))
+    random.Random(options.seed).shuffle(asked)
+    chosen, seen = [], set()
+    for path, name, text in asked:
+        # A comment that names its function asks for a name, not for what it does.
+        if name.lower() in text.lower() or text in seen:
+            continue
+        seen.add(text)
+        chosen.append((path, name, text))
+        if len(chosen) == options.queries:
+            break
+    # The whole comments go, but not their lines.
+    for path in {path for path, _, _ in chosen}:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        names = {name for other, name, _ in chosen if other == path}
+        path.write_text(KERNEL_DOC.sub(
+            lambda match: "\n" * match.group(0).count("\n") + match.group(3)
+            if match.group(1) in names else match.group(0), text))
+    wanted = []
+    for path, name, _ in chosen:
+        lines = path.read_text(errors="replace").splitlines()
+        pattern = re.compile(rf"^[^\s#*/][^;]*\b{name}\s*\(")
+        at = next((i + 1 for i, line in enumerate(lines) if pattern.match(line)), 0)
+        relative = str(path.relative_to(copy))
+        wanted.append(lambda place, relative=relative, at=at:
+                      place[0] == relative and place[1] <= at <= place[2])
+    places = ask(index(copy, work), [text for _, _, text in chosen], work)
+    print(f"docstrings: {len(chosen)} queries, recall of the function @1 {recall(places, wanted, 1):.3f}, "
+          f"@8 {recall(places, wanted, 8):.3f}")
+    files = [lambda place, name=str(path.relative_to(copy)): place[0] == name for path, _, _ in chosen]
+    print(f"            of its file @1 {recall(places, files, 1):.3f}, @8 {recall(places, files, 8):.3f}")
+
+
+def commits(folder, work, options):
+    def git(*arguments):
+        return subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=True).stdout
+
+    head = git("rev-parse", "HEAD").strip()
+    files = set(git("ls-tree", "-r", "--name-only", head).splitlines())
+    chosen = []
+    for line in git("log", "--no-merges", "--format=%x01%s", "--name-only", f"{head}..{options.until}").split("\x01")[1:]:
+        subject, *changed = [text for text in line.splitlines() if text]
+        changed = [name for name in changed if name in files and name.endswith((".c", ".h", ".y", ".l", ".pl", ".sgml"))]
+        if 1 <= len(changed) <= 3 and len(subject.split()) >= 4:
+            chosen.append((subject, set(changed)))
+    random.Random(options.seed).shuffle(chosen)
+    chosen = chosen[:options.queries]
+    places = ask(index(folder, work), [subject for subject, _ in chosen], work)
+    wanted = [lambda place, changed=changed: place[0] in changed for _, changed in chosen]
+    print(f"commits: {len(chosen)} queries, recall of a changed file @1 {recall(places, wanted, 1):.3f}, "
+          f"@8 {recall(places, wanted, 8):.3f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=["cranfield", "docstrings", "commits"])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--queries", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--until", default="master", help="commits: of which branch")
+    parser.add_argument("--work", type=pathlib.Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.work) as work:
+        {"cranfield": cranfield, "docstrings": docstrings, "commits": commits}[options.kind](
+            options.folder, pathlib.Path(work), options)
+
+
+if __name__ == "__main__":
+    main()
