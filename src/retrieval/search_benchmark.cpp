@@ -1,6 +1,6 @@
-// search_benchmark INDEX QUERIES [THREADS] [REPEATS] [--found]: how fast an index answers queries, a
-// line each, when several threads ask at once, each with a Searcher of its own. Prints percentiles;
-// with --found also the places: query number, path, first and last line, a tab between them.
+// search_benchmark INDEX QUERIES [THREADS] [REPEATS] [PLACES]: how fast an index answers queries, a
+// line each, when several threads ask at once, each with a Searcher of its own. Prints percentiles,
+// and the first PLACES of each query: its number, path, first and last line, a tab between them.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -24,7 +24,7 @@ double percentile(const std::vector<double>& sorted, double share) {
 }
 
 int run(const std::string& index, const std::vector<std::string>& queries, int n_threads,
-        int n_repeats, bool shows_found) {
+        int n_repeats, int n_shown) {
   std::vector<double> times(queries.size() * static_cast<std::size_t>(n_repeats));
   std::vector<std::string> found(queries.size());
   std::atomic<std::size_t> next = 0;
@@ -38,12 +38,12 @@ int run(const std::string& index, const std::vector<std::string>& queries, int n
     }
     for (std::size_t i = next++; i < n_all; i = next++) {
       const auto began = Clock::now();
-      const Result<SearchAnswer> answer =
-          (*searcher)->search({.query = queries[i % queries.size()], .n_results_max = 10});
+      const Result<SearchAnswer> answer = (*searcher)->search(
+          {.query = queries[i % queries.size()], .n_results_max = n_shown > 0 ? n_shown : 8});
       if (counts)
         times[i] = std::chrono::duration<double, std::milli>(Clock::now() - began).count();
       if (!answer) ++n_failed;
-      if (!answer || i >= queries.size() || !shows_found) continue;
+      if (!answer || i >= queries.size() || !counts || n_shown == 0) continue;
       for (const Found& place : answer->found) {
         found[i] += std::to_string(i) + "\t" + place.path + "\t" +
                     std::to_string(place.first_line) + "\t" + std::to_string(place.last_line) +
@@ -75,10 +75,12 @@ int run(const std::string& index, const std::vector<std::string>& queries, int n
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  const bool shows_found = std::erase(arguments, "--found") > 0;
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const auto number = [&](std::size_t i, int otherwise) {
+    return arguments.size() > i ? std::max(std::atoi(arguments[i].c_str()), 0) : otherwise;
+  };
   if (arguments.size() < 2) {
-    std::fputs("search_benchmark INDEX QUERIES [THREADS] [REPEATS] [--found]\n", stderr);
+    std::fputs("search_benchmark INDEX QUERIES [THREADS] [REPEATS] [PLACES]\n", stderr);
     return 2;
   }
   std::vector<std::string> queries;
@@ -88,7 +90,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "no queries in %s\n", arguments[1].c_str());
     return 2;
   }
-  const int n_threads = arguments.size() > 2 ? std::atoi(arguments[2].c_str()) : 1;
-  const int n_repeats = arguments.size() > 3 ? std::atoi(arguments[3].c_str()) : 1;
-  return run(arguments[0], queries, std::max(n_threads, 1), std::max(n_repeats, 1), shows_found);
+  return run(arguments[0], queries, std::max(number(2, 1), 1), std::max(number(3, 1), 1),
+             number(4, 0));
 }

@@ -6,9 +6,10 @@
                                   is taken out of what is indexed; recall@8
     quality.py commits FOLDER     a Git repository: the subject of a commit asks for the files that it
                                   changed, in the tree before it; recall@8
-    quality.py needles FOLDER     sentences of ours among the files of a folder; rank
+    quality.py needles FOLDER     40 sentences of ours in a copy of the folder's files, each with a twin that differs in
+                                  one word; asked for by their own words and by others; rank
 
-Options: --queries N, --seed N, --work FOLDER (where copies and indexes go), --embedder MODEL.
+Options: --queries N, --seed N, --until BRANCH, --work FOLDER (where copies and indexes go).
 SLIPSTREAM_BIN and SEARCH_BENCHMARK name the programs.
 """
 import argparse
@@ -38,11 +39,11 @@ def index(folder, work):
     return path
 
 
-def ask(path, queries, work):
+def ask(path, queries, work, most=10):
     """The places of each query, in order: (path, first line, last line)."""
     file = work / "queries.txt"
     file.write_text("".join(query.replace("\n", " ") + "\n" for query in queries))
-    done = subprocess.run([BENCHMARK, path, file, "1", "1", "--found"], capture_output=True, text=True)
+    done = subprocess.run([BENCHMARK, path, file, "1", "1", str(most)], capture_output=True, text=True)
     print(done.stderr.strip(), file=sys.stderr)
     places = [[] for _ in queries]
     for line in done.stdout.splitlines():
@@ -161,9 +162,65 @@ def commits(folder, work, options):
           f"@8 {recall(places, wanted, 8):.3f}")
 
 
+# A sentence with a name {e} and a number {n}, and a question in other words.
+NEEDLES = [
+    ("The door code of the {e} workshop is {n}.", "which digits open the {e} workshop"),
+    ("The {e} ferry leaves from pier {n}.", "where do passengers of the {e} boat go on board"),
+    ("Maintenance of the {e} turbine is due after {n} hours.", "how long may the {e} turbine run before it is serviced"),
+    ("The {e} expedition ended at an altitude of {n} metres.", "how high did the {e} climbers get"),
+    ("The {e} recipe wants {n} grams of saffron.", "how much saffron goes into the {e} dish"),
+    ("The {e} library lends books for {n} days.", "when do I have to return what I borrowed from the {e} library"),
+    ("The {e} orchestra rehearses in hall {n}.", "in which room do the {e} musicians practise"),
+    ("Tickets for the {e} museum cost {n} crowns.", "what is the price of entry to the {e} museum"),
+]
+FIRST = ["amber", "copper", "silver", "marble", "velvet"]
+SECOND = ["lantern", "anchor", "falcon", "meadow", "harbour", "compass", "orchid", "thimble"]
+
+
+def needles(folder, work, options):
+    copy = work / "needles"
+    shutil.copytree(folder, copy, symlinks=True)
+    dice = random.Random(options.seed)
+    files = sorted(path for path in copy.rglob("*") if path.suffix in (".c", ".h", ".rs", ".rst", ".md", ".txt"))
+
+    def hide(sentence):
+        """In a file, where there is a blank line. Returns the file's name and the sentence's line."""
+        while True:
+            path = dice.choice(files)
+            lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+            blank = [i for i, line in enumerate(lines) if not line.strip()]
+            if len(lines) < 40 or not blank:
+                continue
+            at = dice.choice(blank)
+            lines[at] = f"/* {sentence} */"
+            path.write_text("\n".join(lines))
+            return str(path.relative_to(copy)), at + 1
+
+    literal, paraphrased, hidden, twins = [], [], [], []
+    for i, (sentence, question) in enumerate(NEEDLES):
+        for j, first in enumerate(FIRST):
+            name, twin = f"{first} {SECOND[i]}", f"{first} {SECOND[(i + j + 1) % len(SECOND)]}"
+            hidden.append(hide(sentence.format(e=name, n=dice.randrange(100, 10_000))))
+            twins.append(hide(sentence.format(e=twin, n=dice.randrange(100, 10_000))))
+            literal.append(sentence.format(e=name, n="").replace(" .", ""))
+            paraphrased.append(question.format(e=name))
+    path = index(copy, work)
+
+    def rank(places, wanted):
+        return next((i + 1 for i, (name, first, last) in enumerate(places)
+                     if name == wanted[0] and first <= wanted[1] <= last), len(places) + 1)
+
+    for kind, queries in (("literal", literal), ("paraphrased", paraphrased)):
+        places = ask(path, queries, work, 100)
+        ranks = sorted(map(rank, places, hidden))
+        before = sum(rank(found, wanted) < rank(found, twin) for found, wanted, twin in zip(places, hidden, twins))
+        print(f"needles, {kind}: {len(ranks)}, median rank {ranks[len(ranks) // 2]}, worst {ranks[-1]}, "
+              f"first {ranks.count(1)}, in the first 8 {sum(r <= 8 for r in ranks)}, before its twin {before}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=["cranfield", "docstrings", "commits"])
+    parser.add_argument("kind", choices=["cranfield", "docstrings", "commits", "needles"])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--queries", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
@@ -171,7 +228,7 @@ def main():
     parser.add_argument("--work", type=pathlib.Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.work) as work:
-        {"cranfield": cranfield, "docstrings": docstrings, "commits": commits}[options.kind](
+        {"cranfield": cranfield, "docstrings": docstrings, "commits": commits, "needles": needles}[options.kind](
             options.folder, pathlib.Path(work), options)
 
 

@@ -9,12 +9,11 @@ namespace slipstream {
 namespace {
 
 // Measured on questions about code and on Cranfield (docs/search.md).
-constexpr double kLengthMatters = 0.5;  // BM25's b
-constexpr double kUsualTerms = 250;     // of a chunk
-constexpr double kPathCounts = 2;
+constexpr double kLengthMatters = 0.75;  // BM25's b
+constexpr double kUsualTerms = 250;      // of a chunk
+constexpr double kPathCounts = 4;
 constexpr double kNearness = 0.5;     // of two terms, beside their own weight
-constexpr double kNearTerms = 12;     // that far apart they are not near
-constexpr double kShareCounts = 0.5;  // of the score: for having much of the query
+constexpr double kNearTerms = 6;      // that far apart they are not near
 constexpr double kDefinition = 0.35;  // of the score
 
 struct Seen {
@@ -33,8 +32,10 @@ std::size_t find(std::span<const WeightedTerm> terms, std::string_view text) {
 
 Rank rank(const RankedText& chunk, std::span<const WeightedTerm> terms, Words& words) {
   std::vector<Seen> seen(terms.size());
+  Words::FirstBytes wanted;
+  for (const WeightedTerm& term : terms) wanted.set(static_cast<unsigned char>(term.text.front()));
   const auto count = [&](std::string_view text, double counts) {
-    words.cut(text, [&](const Term& term) {
+    words.cut(text, wanted, [&](const Term& term) {
       const std::size_t i = find(terms, term.text);
       if (i < seen.size()) seen[i].count += counts;
       return true;
@@ -46,8 +47,9 @@ Rank rank(const RankedText& chunk, std::span<const WeightedTerm> terms, Words& w
   // How near the terms come to each other: the best for each term with the one before it.
   std::vector<double> nearest(terms.size(), kNearTerms);
   std::int64_t n_terms = 0;
-  words.cut(chunk.text, [&](const Term& term) {
+  words.cut(chunk.text, wanted, [&](const Term& term) {
     ++n_terms;
+    if (term.text.empty()) return true;
     const std::size_t i = find(terms, term.text);
     if (i >= seen.size()) return true;
     seen[i].count += 1;
@@ -77,7 +79,6 @@ Rank rank(const RankedText& chunk, std::span<const WeightedTerm> terms, Words& w
     result.score += terms[i].weight * kNearness * (1 - nearest[i] / kNearTerms);
   }
   result.share = all > 0 ? found / all : 0;
-  result.score *= 1 - kShareCounts + kShareCounts * result.share;
   if (chunk.defines_name) result.score *= 1 + kDefinition;
   return result;
 }

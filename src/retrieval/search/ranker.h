@@ -1,7 +1,7 @@
 // rank(): how well a chunk answers a query, from all that is known of both.
 //
-// BM25 over the chunk's text, the names that it defines and its file's path; more if it has many of
-// the query's terms, if they stand near each other, and if it defines what the query names.
+// BM25 over the chunk's text, the names that it defines and its file's path; more if the query's
+// terms stand near each other, and if it defines what the query names.
 //
 // Threads: thread-compatible (Words). Errors: none.
 #pragma once

@@ -14,7 +14,7 @@
 namespace slipstream {
 namespace {
 
-constexpr int kCandidatesMax = 120;
+constexpr int kCandidatesMax = 60;
 constexpr int kFilesMax = 20;
 constexpr double kPartCounts = 0.5;  // of an identifier
 constexpr int kDefinitionsMax = 24;  // of all names of a query together

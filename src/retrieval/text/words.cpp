@@ -32,12 +32,19 @@ bool is_unspaced(char32_t c) {
   return false;
 }
 
-Letter ascii_letter(char c) {
+constexpr Letter ascii_letter(char c) {
   if (c >= 'a' && c <= 'z') return Letter::kLower;
   if (c >= 'A' && c <= 'Z') return Letter::kUpper;
   if (c >= '0' && c <= '9') return Letter::kDigit;
   return c == '_' ? Letter::kUnderscore : Letter::kNone;
 }
+
+// Most of all text is ASCII.
+constexpr std::array<Letter, 128> kAsciiLetters = [] {
+  std::array<Letter, 128> letters{};
+  for (std::size_t c = 0; c < letters.size(); ++c) letters[c] = ascii_letter(static_cast<char>(c));
+  return letters;
+}();
 
 Letter unicode_letter(char32_t c) {
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
@@ -61,13 +68,16 @@ struct Character {
   char32_t code_point = 0;
 };
 
-Character character_at(std::string_view text, std::size_t at) {
-  if (static_cast<unsigned char>(text[at]) < 0x80) {
-    return {ascii_letter(text[at]), 1, static_cast<char32_t>(text[at])};
-  }
+Character unicode_character_at(std::string_view text, std::size_t at) {
   const Utf8Char found = decode_utf8(text.substr(at));
   if (found.kind != Utf8Char::Kind::kValid) return {Letter::kNone, found.n_bytes, 0};
   return {unicode_letter(found.code_point), found.n_bytes, found.code_point};
+}
+
+inline Character character_at(std::string_view text, std::size_t at) {
+  const auto byte = static_cast<unsigned char>(text[at]);
+  if (byte < kAsciiLetters.size()) return {kAsciiLetters[byte], 1, byte};
+  return unicode_character_at(text, at);
 }
 
 // Appends the letter in lower case, without its accent. A mark that stands alone vanishes.
@@ -84,15 +94,18 @@ void append_folded(std::string& text, char32_t c) {
       static_cast<utf8proc_int32_t>(c), folded.data(), static_cast<utf8proc_ssize_t>(folded.size()),
       options, &boundary_class);
   for (utf8proc_ssize_t i = 0; i < n && i < static_cast<utf8proc_ssize_t>(folded.size()); ++i) {
-    append_utf8(text, static_cast<char32_t>(folded[static_cast<std::size_t>(i)]));
+    const auto letter = static_cast<char32_t>(folded[static_cast<std::size_t>(i)]);
+    // Some letters are written as several with spaces between them.
+    if (unicode_letter(letter) != Letter::kNone) append_utf8(text, letter);
   }
 }
 
-// Whether an identifier has a new part here: fooBar, FOOBar, utf8Bar.
-bool begins_part(Letter before, Letter letter, Letter after) {
-  if (letter != Letter::kUpper) return false;
-  return before == Letter::kLower || before == Letter::kDigit ||
-         (before == Letter::kUpper && after == Letter::kLower);
+// Whether an identifier has a new part at this upper-case letter, of which `next` is the end: fooBar,
+// FOOBar, utf8Bar.
+bool begins_part(Letter before, std::string_view text, std::size_t next) {
+  if (before == Letter::kLower || before == Letter::kDigit) return true;
+  return before == Letter::kUpper && next < text.size() &&
+         character_at(text, next).letter == Letter::kLower;
 }
 
 }  // namespace
@@ -147,9 +160,9 @@ std::size_t Words::read_word(std::string_view text, std::size_t at) {
     if (now.letter == Letter::kUnderscore) {
       end_part(at);
     } else {
-      const Letter after = next < text.size() ? character_at(text, next).letter : Letter::kNone;
       const bool is_number = !folded_.empty() && folded_[0] >= '0' && folded_[0] <= '9';
-      if (!is_number && begins_part(before, now.letter, after)) end_part(at);
+      if (now.letter == Letter::kUpper && !is_number && begins_part(before, text, next))
+        end_part(at);
       if (!is_in_part) {
         parts_.push_back({.begin = folded_.size(), .end = 0, .text_begin = at, .text_end = 0});
         is_in_part = true;
@@ -167,14 +180,17 @@ bool Words::tell_word(std::size_t begin, std::size_t end, const OnTerm& on_term)
   const std::size_t n_bytes_max = kRetrievalLimits.term_bytes_max;
   const bool has_parts = parts_.size() > 1;
   if (has_parts && folded_.size() <= n_bytes_max) {
-    if (!on_term({.text = folded_, .begin = begin, .end = end, .is_whole = true})) return false;
+    const std::string_view whole = is_wanted(folded_) ? std::string_view(folded_) : "";
+    if (!on_term({.text = whole, .begin = begin, .end = end, .is_whole = true})) return false;
   }
   for (const Part& part : parts_) {
     const std::string_view word =
         std::string_view(folded_).substr(part.begin, part.end - part.begin);
     if (word.size() > n_bytes_max) continue;
-    const Term term{
-        .text = stem(word), .begin = part.text_begin, .end = part.text_end, .is_part = has_parts};
+    const Term term{.text = is_wanted(word) ? stem(word) : "",
+                    .begin = part.text_begin,
+                    .end = part.text_end,
+                    .is_part = has_parts};
     if (!on_term(term)) return false;
   }
   return true;
@@ -199,6 +215,11 @@ std::size_t Words::read_pairs(std::string_view text, std::size_t at, const OnTer
 }
 
 bool Words::cut(std::string_view text, const OnTerm& on_term) {
+  return cut(text, FirstBytes().set(), on_term);
+}
+
+bool Words::cut(std::string_view text, const FirstBytes& wanted, const OnTerm& on_term) {
+  wanted_ = wanted;
   std::size_t at = 0;
   while (at < text.size()) {
     const Character now = character_at(text, at);

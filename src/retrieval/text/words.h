@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -46,6 +47,10 @@ class Words {
   using OnTerm = std::function<bool(const Term&)>;
   // Returns false if the callback has ended it.
   bool cut(std::string_view text, const OnTerm& on_term);
+  // The same for somebody who looks for a few terms. Of one that begins with another byte it is only
+  // told that it is there: its text is empty. (A stem begins as its word does.)
+  using FirstBytes = std::bitset<256>;
+  bool cut(std::string_view text, const FirstBytes& wanted, const OnTerm& on_term);
   // The terms of a text, in order, with repetitions.
   [[nodiscard]] std::vector<std::string> terms(std::string_view text);
 
@@ -70,6 +75,9 @@ class Words {
   // Valid until the next call.
   [[nodiscard]] std::string_view stem(std::string_view word);
   [[nodiscard]] std::string_view compute_stem(std::string_view word);
+  [[nodiscard]] bool is_wanted(std::string_view word) const {
+    return wanted_[static_cast<unsigned char>(word.front())];
+  }
   std::size_t read_word(std::string_view text, std::size_t at);
   bool tell_word(std::size_t begin, std::size_t end, const OnTerm& on_term);
   std::size_t read_pairs(std::string_view text, std::size_t at, const OnTerm& on_term,
@@ -80,6 +88,7 @@ class Words {
   };
   std::unique_ptr<sb_stemmer, Free> stemmer_;
   std::vector<KnownStem> stems_ = std::vector<KnownStem>(kKnownStems);  // by the word's hash
+  FirstBytes wanted_;
   // Of the word that is being read. Members, so that they keep their memory.
   std::string folded_;
   std::vector<Part> parts_;

@@ -58,6 +58,11 @@ TEST(Words, WordsWithoutSpacesBecomePairs) {
   EXPECT_THAT(terms("use全文now"), ElementsAre("use", "全文", "now"));
 }
 
+TEST(Words, ALetterThatIsWrittenWithSpacesIsOneTerm) {
+  EXPECT_THAT(terms("\u037A"), IsEmpty());
+  for (const std::string& term : terms("\uFDFA")) EXPECT_FALSE(term.contains(' ')) << term;
+}
+
 TEST(Words, PlacesAreThoseOfTheText) {
   const std::string text = "x = fooBar;";
   std::vector<std::string> places;
@@ -72,6 +77,16 @@ TEST(Words, LongOnesAreLeftOut) {
   const std::string longest(kRetrievalLimits.term_bytes_max, 'x');
   EXPECT_THAT(terms(longest), ElementsAre(longest));
   EXPECT_THAT(terms(longest + "x"), IsEmpty());
+}
+
+TEST(Words, OfUnwantedTermsOnlyThePlaceIsTold) {
+  std::vector<std::string> found;
+  Words().cut("parseHTTPRequest sleeping cats", Words::FirstBytes().set('s').set('r'),
+              [&](const Term& term) {
+                found.emplace_back(term.text);
+                return true;
+              });
+  EXPECT_THAT(found, ElementsAre("", "", "", "request", "sleep", ""));
 }
 
 TEST(Words, TheCallbackCanEndIt) {
