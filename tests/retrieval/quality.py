@@ -208,7 +208,7 @@ def needles(folder, work, options):
 
     def rank(places, wanted):
         return next((i + 1 for i, (name, first, last) in enumerate(places)
-                     if name == wanted[0] and first <= wanted[1] <= last), len(places) + 1)
+                     if name == wanted[0] and first <= wanted[1] <= last), 1000)  # not found
 
     for kind, queries in (("literal", literal), ("paraphrased", paraphrased)):
         places = ask(path, queries, work, 100)

@@ -78,6 +78,7 @@ Rank rank(const RankedText& chunk, std::span<const WeightedTerm> terms, Words& w
                     (seen[i].count + kSaturation * length);
     result.score += terms[i].weight * kNearness * (1 - nearest[i] / kNearTerms);
   }
+  result.has_pair = std::ranges::any_of(nearest, [](double distance) { return distance <= 1; });
   result.share = all > 0 ? found / all : 0;
   if (chunk.defines_name) result.score *= 1 + kDefinition;
   return result;

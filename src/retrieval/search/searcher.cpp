@@ -20,8 +20,10 @@ constexpr double kPartCounts = 0.5;  // of an identifier
 constexpr int kDefinitionsMax = 24;  // of all names of a query together
 constexpr std::size_t kChunkBytesMax = std::size_t{8} << 20;
 // A place answers a query if its terms have this share of the query's weight. Of a long question a
-// smaller one is enough, if it is of several terms.
+// smaller one is enough, if it is of several terms, or of two that stand side by side, as the words
+// of a name do.
 constexpr double kShareMin = 0.4;
+constexpr double kShareOfPairMin = 0.25;
 constexpr double kShareOfManyMin = 0.15;
 constexpr std::size_t kManyTerms = 4;
 
@@ -53,6 +55,7 @@ struct Searcher::Place {
 
 bool Searcher::answers(const Place& place) {
   return place.defines_name || place.rank.share >= kShareMin ||
+         (place.rank.share >= kShareOfPairMin && place.rank.has_pair) ||
          (place.rank.share >= kShareOfManyMin && place.rank.terms.size() >= kManyTerms);
 }
 

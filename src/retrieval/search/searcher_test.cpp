@@ -89,6 +89,14 @@ TEST_F(SearcherTest, NothingRelevantIsAnAnswer) {
   EXPECT_THAT(answer.found, IsEmpty());
 }
 
+TEST_F(SearcherTest, ANameAnswersAQuestionInOtherWords) {
+  write("a.txt", filler(20) + "The amber anchor ferry leaves from pier 12.\n");
+  write("b.txt", filler(20) + "An anchor is made of iron.\nOld amber is darker.\n");
+  update();
+  EXPECT_THAT(paths("where do passengers board the amber anchor boat"),
+              testing::ElementsAre("a.txt", "b.txt"));
+}
+
 TEST_F(SearcherTest, AFileGivesAFewPlaces) {
   std::string text;
   for (int i = 0; i < 20; ++i)
