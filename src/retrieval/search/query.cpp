@@ -35,8 +35,10 @@ void add_term(Query& query, QueryTerm term) {
 
 void add_words(Query& query, std::string_view text, Words& words) {
   words.cut(text, [&](const Term& term) {
-    add_term(query,
-             {.text = std::string(term.text), .is_name = term.is_whole, .is_part = term.is_part});
+    add_term(query, {.text = std::string(term.text),
+                     .written = std::string(text.substr(term.begin, term.end - term.begin)),
+                     .is_name = term.is_whole,
+                     .is_part = term.is_part});
     return !query.was_cut;
   });
 }
@@ -44,7 +46,8 @@ void add_words(Query& query, std::string_view text, Words& words) {
 void add_phrase(Query& query, std::string_view text, Words& words) {
   std::string phrase;
   for (const std::string& term : words.terms(text)) phrase += (phrase.empty() ? "" : " ") + term;
-  if (phrase.contains(' ')) add_term(query, {.text = std::move(phrase)});
+  if (phrase.contains(' '))
+    add_term(query, {.text = std::move(phrase), .written = std::string(text)});
   add_words(query, text, words);
 }
 

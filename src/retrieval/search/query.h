@@ -16,9 +16,10 @@
 namespace slipstream {
 
 struct QueryTerm {
-  std::string text;      // as Words cuts it; several with spaces between them are a phrase
-  bool is_name = false;  // the whole of an identifier of several parts
-  bool is_part = false;  // of such an identifier
+  std::string text;          // as Words cuts it; several with spaces between them are a phrase
+  std::string written = {};  // as the query has it
+  bool is_name = false;      // the whole of an identifier of several parts
+  bool is_part = false;      // of such an identifier
 };
 
 struct Query {

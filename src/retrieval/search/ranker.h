@@ -26,7 +26,7 @@ struct RankedText {
 struct Rank {
   double score = 0;
   double share = 0;                     // of the query's weight that the chunk's terms have
-  bool has_pair = false;               // two of them stand side by side
+  bool has_pair = false;                // two of them stand side by side
   std::vector<std::size_t> terms = {};  // of the query that it has, by number
 };
 

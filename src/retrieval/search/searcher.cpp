@@ -227,7 +227,7 @@ Found Searcher::found_of(const Place& place, const Query& query) {
               .defines_name = place.defines_name,
               .is_changed = false,
               .is_converted = place.is_converted};
-  for (const std::size_t i : place.rank.terms) found.terms.push_back(query.terms[i].text);
+  for (const std::size_t i : place.rank.terms) found.terms.push_back(query.terms[i].written);
   struct stat status{};
   const std::string path = found.root + "/" + found.path;
   const FileStamp now =

@@ -42,7 +42,7 @@ struct Found {
   std::string text;
   std::string names;  // of what it defines or is part of
   double score = 0;
-  std::vector<std::string> terms;  // of the query that it has, as they stand in the index
+  std::vector<std::string> terms;  // of the query that it has
   bool defines_name = false;       // that the query has
   bool is_changed = false;         // the file is not what was read any more
   bool is_converted = false;       // lines are those of the text that was made of a document
