@@ -25,13 +25,19 @@
             curl
             fmt
             ggml
+            lexbor
+            libedit
+            libgit2
             libhwy
+            libstemmer
             liburing
             llama-cpp
             nlohmann_json
             openssl
             prometheus-cpp
             spdlog
+            sqlite
+            utf8proc
             zstd
           ];
           meta = {

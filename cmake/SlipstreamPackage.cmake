@@ -20,6 +20,8 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # The plugin refuses a ggml that it was not built with.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS
   "libggml0 (>= ${ggml_VERSION}), libggml0 (<< ${ggml_VERSION}.0)")
+# What the index asks about symbols, and for the text of documents.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "bubblewrap, docx2txt, odt2txt, poppler-utils, universal-ctags")
 # The stock programs that the plugin serves as well.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS llama.cpp-tools)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

@@ -18,12 +18,18 @@ class Slipstream < Formula
   depends_on "fmt"
   depends_on "ggml"
   depends_on "highway"
+  depends_on "lexbor"
+  depends_on "libedit"
+  depends_on "libgit2"
   depends_on "liburing"
   depends_on :linux # io_uring; macOS is not ported
   depends_on "llama.cpp"
   depends_on "openssl@3"
   depends_on "prometheus-cpp"
+  depends_on "snowball"
   depends_on "spdlog"
+  depends_on "sqlite"
+  depends_on "utf8proc"
   depends_on "zstd"
 
   def install

@@ -4,6 +4,7 @@ Environment: SLIPSTREAM_BIN, the built program.
 """
 
 import contextlib
+import io
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import zipfile
 
 PROGRAM = os.environ["SLIPSTREAM_BIN"]
 CTAGS = pathlib.Path("/usr/bin/ctags-universal")
@@ -152,6 +154,62 @@ class Commands(Folder):
         self.assertIn("3 by their names", self.add())
         self.assertEqual(self.paths("hippopotamus"), ["zoo.txt"])
         self.assertNotIn(b"PASSWORD", self.index.read_bytes())
+
+
+def pdf_of(text):
+    """One page, with an xref table of its objects."""
+    content = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
+    objects = [b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+               b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+               b"<</Length %d>>stream\n%s\nendstream" % (len(content), content),
+               b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"]
+    out, places = b"%PDF-1.4\n", []
+    for i, thing in enumerate(objects, start=1):
+        places.append(len(out))
+        out += b"%d 0 obj%s\nendobj\n" % (i, thing)
+    xref = b"".join(b"%010d 00000 n \n" % place for place in places)
+    return out + b"xref\n0 6\n0000000000 65535 f \n%strailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (xref, len(out))
+
+
+class Documents(Folder):
+    def check(self, name, program, content):
+        if not pathlib.Path(program).exists():
+            self.skipTest(f"{program} is not installed")
+        (self.root / name).write_bytes(content)
+        self.add()
+        place, = self.found("platypus")
+        self.assertEqual(place["path"], name)
+        self.assertIn("platypus lays eggs", place["text"])
+
+    def zipped(self, **files):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            for name, text in files.items():
+                archive.writestr(name.replace("__", "/") + ".xml", text)
+        return out.getvalue()
+
+    def test_pdf(self):
+        self.check("a.pdf", "/usr/bin/pdftotext", pdf_of("The platypus lays eggs."))
+
+    def test_docx(self):
+        space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+        self.check("a.docx", "/usr/bin/docx2txt", self.zipped(word__document=(
+            f'<?xml version="1.0"?><w:document xmlns:w="{space}"><w:body><w:p><w:r><w:t>The platypus lays eggs.</w:t></w:r></w:p>'
+            "</w:body></w:document>")))
+
+    def test_odt(self):
+        space = "urn:oasis:names:tc:opendocument:xmlns"
+        self.check("a.odt", "/usr/bin/odt2txt", self.zipped(content=(
+            f'<?xml version="1.0"?><office:document-content xmlns:office="{space}:office:1.0" xmlns:text="{space}:text:1.0">'
+            "<office:body><office:text><text:p>The platypus lays eggs.</text:p></office:text></office:body>"
+            "</office:document-content>")))
+
+    def test_html(self):
+        self.write("a.html", "<html><script>var zebra;</script>\n<p>The <b>platy</b>pus lays eggs.\n")
+        self.add()
+        place, = self.found("platypus")
+        self.assertEqual((place["first_line"], place["last_line"]), (1, 2))
+        self.assertEqual(self.paths("zebra"), [])
 
 
 class Hostile(Folder):
