@@ -21,14 +21,23 @@ namespace {
 // Not looked for in PATH: what reads everybody's files is the system's own.
 constexpr const char* kCtags = "/usr/bin/ctags-universal";
 
+// Data; and what libxml2 parses, which wants more than the sandbox allows.
+constexpr const char* kNoLanguages =
+    "--languages=-JSON,-Yaml,-CSS,-SCSS,-Iniconf,-Diff,-QemuHX,-Passwd,-XML,-SVG,-XSLT,-Ant,"
+    "-Maven2,-Glade,-DBusIntrospect,-PlistXML,-RelaxNG,-XRC,-OpenAPI,-AnsiblePlaybook,"
+    "-I18nRubyGem";
+
 std::vector<std::string> ctags_command() {
-  return {kCtags, "--quiet=yes", "--options=NONE", "--_interactive=sandbox", "--fields=NKnesl-P",
-          "--extras=-F", "--sort=no",
-          // Data; and what libxml2 parses, which wants more than the sandbox allows.
-          "--languages=-JSON,-Yaml,-CSS,-SCSS,-Iniconf,-Diff,-QemuHX,-Passwd,-XML,-SVG,-XSLT,-Ant,"
-          "-Maven2,-Glade,-DBusIntrospect,-PlistXML,-RelaxNG,-XRC,-OpenAPI,-AnsiblePlaybook,"
-          "-I18nRubyGem",
-          "--map-TypeScript=+.tsx", "--map-JavaScript=+.jsx",
+  return {kCtags,
+          "--quiet=yes",
+          "--options=NONE",
+          "--_interactive=sandbox",
+          "--fields=NKnesl-P",
+          "--extras=-F",
+          "--sort=no",
+          kNoLanguages,
+          "--map-TypeScript=+.tsx",
+          "--map-JavaScript=+.jsx",
           "-G"};  // a script tells its language in its first line
 }
 

@@ -26,7 +26,7 @@ Result<std::unique_ptr<IndexService>> IndexService::start(const IndexServiceOpti
   if (!watcher) return std::unexpected(watcher.error());
   watcher->watch_index(options.path);
   std::unique_ptr<IndexService> service(new IndexService(options, std::move(*database)));
-  service->watcher_.emplace(std::move(*watcher));
+  service->watcher_ = std::make_unique<Watcher>(std::move(*watcher));
   service->thread_ =
       std::jthread([raw = service.get()](const std::stop_token& stop) { raw->run(stop); });
   return service;
@@ -100,7 +100,11 @@ IndexService::Asked IndexService::look_what_is_asked() {
 }
 
 void IndexService::meet(const Asked& asked) {
-  if (asked.elsewhere != 0) (void)set_synced(database_, asked.elsewhere);
+  if (asked.elsewhere != 0) {
+    if (const Result<void> told = set_synced(database_, asked.elsewhere); !told) {
+      log::error("index.sync", {{"error", told.error().message}});
+    }
+  }
   {
     const MutexLock lock(mutex_);
     done_ = asked.here;
@@ -161,7 +165,8 @@ void IndexService::note(const Watched& watched, const Result<UpdateSummary>& upd
   }
   if (updated.error().code == Code::kCancelled) return;
   log::error("index.update", {{"root", watched.project.root}, {"error", updated.error().message}});
-  (void)set_problem(database_, watched.project.id, updated.error().message);
+  const Result<void> told = set_problem(database_, watched.project.id, updated.error().message);
+  if (!told) log::error("index.update", {{"error", told.error().message}});
 }
 
 void IndexService::update_all(Watched& watched, Indexer& indexer, const std::stop_token& stop) {

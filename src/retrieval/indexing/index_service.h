@@ -90,8 +90,8 @@ class IndexService {
   std::condition_variable_any changed_;
   std::int64_t asked_ SLIP_GUARDED_BY(mutex_) = 0;  // by this process
   std::int64_t done_ SLIP_GUARDED_BY(mutex_) = 0;
-  std::optional<Watcher> watcher_;  // made before the thread, which alone waits on it
-  std::jthread thread_;             // must be the last member: it uses all others
+  std::unique_ptr<Watcher> watcher_;  // made before the thread, which alone waits on it
+  std::jthread thread_;               // must be the last member: it uses all others
 };
 
 }  // namespace slipstream

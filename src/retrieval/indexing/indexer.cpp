@@ -186,7 +186,7 @@ class Indexer::Run {
   Result<void> begin() {
     Result<Transaction> transaction = Transaction::begin(database_);
     if (!transaction) return std::unexpected(transaction.error());
-    transaction_.emplace(std::move(*transaction));
+    transaction_ = std::make_unique<Transaction>(std::move(*transaction));
     began_transaction_ = Clock::now();
     // Another process may have removed the project between two transactions.
     const Result<std::optional<Project>> project = find_project(database_, project_.id);
@@ -233,7 +233,7 @@ class Indexer::Run {
         const std::size_t i = next++;
         if (is_over || i >= files_.size()) return;
         FileWork work = work_on_file(root_fd_->get(), files_[i], is_known, outliner);
-        (void)queue.try_push({std::move(work), files_[i].stamp});
+        if (!queue.try_push({std::move(work), files_[i].stamp})) return;  // there is room
       }
     };
     std::vector<std::jthread> threads;
@@ -268,9 +268,10 @@ class Indexer::Run {
     n_bytes_done_ += listed.n_bytes;
     ++summary_.n_read;
     if (on_progress_) on_progress_(n_bytes_done_, n_bytes_all_);
-    if (work.problem) {
-      if (work.problem->code == Code::kNotFound) return writer_->remove_file(work.path);
-      return writer_->refuse_file(work.path, work.stamp, work.problem->message);
+    if (!work.content) {
+      const Error problem = work.problem.value_or(Error{Code::kIo, "not read"});
+      if (problem.code == Code::kNotFound) return writer_->remove_file(work.path);
+      return writer_->refuse_file(work.path, work.stamp, problem.message);
     }
     summary_.n_bytes_read += work.stamp.n_bytes;
     Result<std::optional<ContentId>> id = writer_->find(work.content->hash);
@@ -294,7 +295,7 @@ class Indexer::Run {
   Clock::time_point began_transaction_;
   Result<UniqueFd> root_fd_;
   ContentWriter* writer_ = nullptr;
-  std::optional<Transaction> transaction_;
+  std::unique_ptr<Transaction> transaction_;
   std::vector<ListedFile> files_;  // to be read
   std::vector<std::string> gone_;
   std::int64_t n_bytes_done_ = 0;

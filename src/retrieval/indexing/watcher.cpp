@@ -51,7 +51,7 @@ void Watcher::watch(ProjectId project, const std::string& root,
   int n_unwatched = 0;
   for (const std::string& folder : folders)
     n_unwatched += add_folder(project, root, folder) ? 0 : 1;
-  std::set<int> now(watches_[project].begin(), watches_[project].end());
+  const std::set<int> now(watches_[project].begin(), watches_[project].end());
   for (const int watch : before) {
     if (now.contains(watch)) continue;
     inotify_rm_watch(events_.get(), watch);

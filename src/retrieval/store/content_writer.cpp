@@ -13,12 +13,12 @@ namespace {
 class Preparer {
  public:
   explicit Preparer(Database& database) : database_(database) {}
-  std::optional<Statement> operator()(const std::string& sql) {
-    if (error_) return std::nullopt;
+  Statement operator()(const std::string& sql) {
+    if (error_) return {};
     Result<Statement> statement = database_.prepare(sql);
     if (statement) return std::move(*statement);
     error_ = statement.error();
-    return std::nullopt;
+    return {};
   }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 
@@ -74,12 +74,11 @@ Result<ContentWriter> ContentWriter::create(Database& database, ProjectId projec
       "UPDATE file SET n_bytes = ?, modified_ns = ?, changed_ns = ?, inode = ? "
       "WHERE project = ? AND path = ?");
   if (prepare.error()) return std::unexpected(*prepare.error());
-  return ContentWriter(
-      database, project,
-      {std::move(*find), std::move(*add), std::move(*add_chunk), std::move(*add_words),
-       std::move(*add_symbol), std::move(*find_file), std::move(*add_file), std::move(*change_file),
-       std::move(*remove_file), std::move(*add_path), std::move(*remove_path),
-       std::move(*count_file), std::move(*set_stamp)});
+  return ContentWriter(database, project,
+                       {std::move(find), std::move(add), std::move(add_chunk), std::move(add_words),
+                        std::move(add_symbol), std::move(find_file), std::move(add_file),
+                        std::move(change_file), std::move(remove_file), std::move(add_path),
+                        std::move(remove_path), std::move(count_file), std::move(set_stamp)});
 }
 
 Result<std::optional<ContentId>> ContentWriter::find(const ContentHash& hash) {

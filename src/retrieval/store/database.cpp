@@ -146,7 +146,7 @@ Result<void> Transaction::commit() {
 Transaction::~Transaction() {
   // An error may have undone it already.
   if (database_ != nullptr && sqlite3_get_autocommit(database_->handle()) == 0) {
-    (void)database_->run("ROLLBACK");
+    sqlite3_exec(database_->handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   }
 }
 

@@ -25,6 +25,7 @@ namespace slipstream {
 
 class Statement {
  public:
+  Statement() = default;  // of nothing: it must not be used
   // Binds all parameters, in order. Texts and bytes must live until the statement is reset.
   template <typename... Values>
   void bind(const Values&... values) {

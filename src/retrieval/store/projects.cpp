@@ -132,7 +132,7 @@ Result<Project> add_project(Database& database, const std::string& root) {
       !added) {
     return std::unexpected(added.error());
   }
-  const Project project{.id = database.last_row_id(), .root = root};
+  Project project{.id = database.last_row_id(), .root = root};
   if (Result<void> created = create_words(database, project.id); !created) {
     return std::unexpected(created.error());
   }
