@@ -18,6 +18,7 @@
 #include "cli/hub/rm.h"
 #include "cli/hub/show.h"
 #include "cli/index/index.h"
+#include "cli/mcp/mcp.h"
 #include "cli/model_flags.h"
 #include "cli/run/run.h"
 #include "cli/search/search.h"
@@ -364,6 +365,7 @@ int run(int argc, char** argv) {
   const slipstream::calibrate::Command calibrate(app);
   const slipstream::index::Command index(app);
   const slipstream::search::Command search(app);
+  const slipstream::mcp::Command mcp(app);
 
   try {
     app.parse(argc, argv);
@@ -384,6 +386,7 @@ int run(int argc, char** argv) {
   if (const auto status = calibrate.run()) return *status;
   if (const auto status = index.run()) return *status;
   if (const auto status = search.run()) return *status;
+  if (const auto status = mcp.run()) return *status;
   std::fputs(app.help().c_str(), stderr);
   return kUsageError;
 }
