@@ -209,6 +209,18 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->transform(CLI::AsSizeValue(false))
       ->needs(responses)
       ->default_str("256MiB");
+  serve->add_flag(
+      "--mcp", options.offers_mcp,
+      "Offer the folders of the index at /mcp: whoever may ask can search and read them");
+  serve
+      ->add_option(
+          "--mcp-project", options.mcp_folders,
+          "With --mcp: only this folder, which is added to the index if it is not there; may be "
+          "given more than once (default: all folders of the index)")
+      ->type_name("FOLDER");
+  serve->add_flag("--mcp-allow-add", options.mcp_clients_may_add,
+                  "With --mcp: clients may add folders of this machine to the index");
+  slipstream::index::add_index_option(*serve, options.index);
   serve
       ->add_option("--drain-timeout", options.drain_seconds_max,
                    "Seconds that requests in progress have to end after SIGTERM")

@@ -14,6 +14,7 @@
 #include "server/api_keys.h"
 #include "server/browser_guard.h"
 #include "server/metrics.h"
+#include "server/routes/mcp.h"
 #include "server/routes/routes.h"
 #include "server/routes/web_app.h"
 #include "server/worker_pool.h"
@@ -55,13 +56,16 @@ class ApiServer::Impl {
         guard_(guard_options(options)),
         workers_(options.n_workers, options.n_waiting_max) {
     metrics_.count_restarts(options.n_restarts);
+    if (options.mcp != nullptr) mcp_ = std::make_unique<McpRoutes>(*options.mcp);
   }
 
   ~Impl() {
     if (library_) library_->stop();  // first: handlers wait for its searches and pulls
+    if (mcp_) mcp_->stop();          // and for the index
     if (http_) http_->stop();        // before the models: handlers use them
     workers_.join();
     library_.reset();
+    mcp_.reset();
     pool_.reset();  // the engines' last events go to handlers that no longer exist
   }
 
@@ -95,6 +99,7 @@ class ApiServer::Impl {
     }
     parts_.emplace(RouteParts{.models = *pool_,
                               .library = library_.get(),
+                              .mcp = mcp_.get(),
                               .responses = *responses_,
                               .workers = workers_,
                               .metrics = metrics_,
@@ -107,6 +112,7 @@ class ApiServer::Impl {
   bool drain(std::chrono::milliseconds time_max) {
     is_draining_ = true;
     if (library_) library_->stop();  // a pull is not waited for: it can be resumed
+    if (mcp_) mcp_->stop();
     return http_->drain(time_max);
   }
 
@@ -213,6 +219,7 @@ class ApiServer::Impl {
   std::atomic<bool> is_draining_ = false;
   std::unique_ptr<ModelPool> pool_;
   std::unique_ptr<LibraryRoutes> library_;  // null: clients cannot manage models
+  std::unique_ptr<McpRoutes> mcp_;          // null: clients do not see the index
   std::unique_ptr<ResponseStore> responses_;
   WorkerPool workers_;
   std::optional<RouteParts> parts_;

@@ -15,12 +15,15 @@
 
 namespace slipstream {
 
+class McpServer;
+
 struct ApiServerOptions {
   HttpOptions http;
   std::vector<std::string> api_keys;  // empty, and no keys_file: everybody may use the server
   std::string keys_file = {};         // more keys, with limits (keys_file.h); empty: none
   BrowserGuardOptions browsers = {};
   ResponseStoreOptions responses = {};
+  McpServer* mcp = nullptr;     // answers /mcp, and outlives the server; null: nobody does
   std::string build_info = {};  // of the program, for /props
   int n_restarts = 0;           // of the process, for /metrics
   int n_workers = 2;            // threads that turn bodies into requests to the engine

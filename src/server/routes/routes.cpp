@@ -7,6 +7,7 @@ void add_routes(RouteTable& table, const RouteParts& parts) {
   add_completion_routes(table, parts);
   add_embedding_routes(table, parts);
   add_library_routes(table, parts);
+  add_mcp_routes(table, parts);
   add_messages_routes(table, parts);
   add_model_routes(table, parts);
   add_props_routes(table, parts);

@@ -10,6 +10,7 @@
 #include "server/metrics.h"
 #include "server/model_pool.h"
 #include "server/routes/library.h"
+#include "server/routes/mcp.h"
 #include "server/routes/route_table.h"
 #include "server/store/response_store.h"
 #include "server/worker_pool.h"
@@ -20,6 +21,7 @@ namespace slipstream {
 struct RouteParts {
   ModelPool& models;
   LibraryRoutes* library;  // null: clients cannot manage models
+  McpRoutes* mcp;          // null: clients do not see the index
   ResponseStore& responses;
   WorkerPool& workers;
   const Metrics& metrics;
@@ -34,6 +36,7 @@ void add_chat_routes(RouteTable& table, const RouteParts& parts);
 void add_completion_routes(RouteTable& table, const RouteParts& parts);
 void add_embedding_routes(RouteTable& table, const RouteParts& parts);
 void add_library_routes(RouteTable& table, const RouteParts& parts);
+void add_mcp_routes(RouteTable& table, const RouteParts& parts);
 void add_messages_routes(RouteTable& table, const RouteParts& parts);
 void add_model_routes(RouteTable& table, const RouteParts& parts);
 void add_props_routes(RouteTable& table, const RouteParts& parts);

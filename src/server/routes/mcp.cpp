@@ -1,0 +1,80 @@
+#include "server/routes/mcp.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "mcp/mcp_limits.h"
+#include "server/routes/routes.h"
+#include "server/run_on.h"
+
+namespace slipstream {
+namespace {
+
+constexpr int kMcpWaitingMax = 64;
+
+std::optional<std::string> header_of(const HttpRequest& request, std::string_view name) {
+  const auto found = request.find(name);
+  if (found == request.end()) return std::nullopt;
+  return std::string(found->value());
+}
+
+// Counts a request that waits for a thread.
+class McpWaiting {
+ public:
+  explicit McpWaiting(std::atomic<int>& n_waiting) : n_waiting_(n_waiting) { ++n_waiting_; }
+  ~McpWaiting() { --n_waiting_; }
+  McpWaiting(const McpWaiting&) = delete;
+  McpWaiting& operator=(const McpWaiting&) = delete;
+  [[nodiscard]] bool is_one_too_many() const { return n_waiting_ > kMcpWaitingMax; }
+
+ private:
+  std::atomic<int>& n_waiting_;
+};
+
+RouteAnswer with_mcp(const RouteParts& parts, HttpExchange& exchange) {
+  if (parts.mcp == nullptr) {
+    co_return std::unexpected(ApiError{
+        .status = 404, .message = "There is no /mcp: the server was started without --mcp"});
+  }
+  co_return co_await parts.mcp->answer(exchange);
+}
+
+}  // namespace
+
+HttpReply mcp_refusal(const ApiError& error) {
+  // JSON-RPC reserves its own codes; there are none for what HTTP refuses.
+  return {.status = error.status,
+          .body = rpc_text(
+              rpc_reply(Json(), RpcError{.code = error.status, .message = error.message}))};
+}
+
+RouteAnswer McpRoutes::answer(HttpExchange& exchange) {
+  if (const auto problem = co_await exchange.read_body(kMcpLimits.message_bytes_max)) {
+    co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
+  }
+  const McpWaiting waiting(n_waiting_);
+  if (waiting.is_one_too_many()) {
+    co_return std::unexpected(
+        ApiError{.status = 429, .message = "Too many ask the index now: try again soon"});
+  }
+  McpReply reply = co_await run_on(threads_, [&] {
+    const HttpRequest& request = exchange.request();
+    const McpHeaders headers{.revision = header_of(request, "MCP-Protocol-Version"),
+                             .method = header_of(request, "Mcp-Method"),
+                             .name = header_of(request, "Mcp-Name")};
+    return server_.answer(server_.read(request.body(), &headers, nullptr));
+  });
+  (void)co_await exchange.reply({.status = reply.http_status, .body = std::move(reply.text)});
+  co_return ApiResult<void>();
+}
+
+void add_mcp_routes(RouteTable& table, const RouteParts& parts) {
+  table.add({.method = boost::beast::http::verb::post,
+             .path = "/mcp",
+             .answer = [&parts](HttpExchange& exchange,
+                                const Client&) { return with_mcp(parts, exchange); },
+             .refusal = mcp_refusal});
+}
+
+}  // namespace slipstream
