@@ -1,5 +1,5 @@
-// EmbeddingModel: texts as vectors, by a GGUF model of its own (all-MiniLM, bge, nomic, ...). Texts of
-// like meaning have vectors of like direction.
+// EmbeddingModel: texts as vectors, by a GGUF model of its own (all-MiniLM, bge, nomic, ...). Texts
+// of like meaning have vectors of like direction.
 //
 // Pooling is the model's own, the mean over the tokens if it names none. Vectors have length 1. Of
 // a text longer than ReadingOptions::n_tokens_max its beginning counts.

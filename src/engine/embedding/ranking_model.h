@@ -1,5 +1,5 @@
-// RankingModel: how well texts answer a query, by a GGUF model that reads both together (a reranker,
-// such as bge-reranker or jina-reranker; GGUF calls its pooling "rank").
+// RankingModel: how well texts answer a query, by a GGUF model that reads both together (a
+// reranker, such as bge-reranker or jina-reranker; GGUF calls its pooling "rank").
 //
 // Slow and good: every pair is read for every query. So it orders the few best that a search has
 // found, and finds nothing by itself.

@@ -1,5 +1,5 @@
-// For tests: writes a tiny model of the kind that ranks (BERT with a head that gives one number). Its
-// weights are random: what it thinks of texts means nothing, but depends on every token.
+// For tests: writes a tiny model of the kind that ranks (BERT with a head that gives one number).
+// Its weights are random: what it thinks of texts means nothing, but depends on every token.
 #pragma once
 
 #include <ggml-cpp.h>
