@@ -34,6 +34,10 @@ struct RetrievalLimits {
   std::size_t query_terms_max = 64;
   std::size_t results_max = 100;
 
+  // Vectors that a query is compared with, all of one project: 400 MB of 384 numbers.
+  std::size_t vectors_max = 1'000'000;
+  int vector_dimensions_max = 8192;
+
   // A document is converted by a program of its own, within these.
   std::chrono::seconds convert_time_max{60};
   std::size_t convert_memory_bytes = std::size_t{1} << 30;

@@ -18,6 +18,11 @@ constexpr int kCandidatesMax = 60;
 constexpr int kFilesMax = 20;
 constexpr double kPartCounts = 0.5;  // of an identifier
 constexpr int kDefinitionsMax = 24;  // of all names of a query together
+constexpr std::size_t kNearMax = 100;
+// Of a project of which only a part is asked for: most of the nearest lie elsewhere.
+constexpr std::size_t kNearBelowPathMax = 2000;
+// So many of the best are read by the reranker.
+constexpr std::size_t kRerankedMax = 20;
 constexpr std::size_t kChunkBytesMax = std::size_t{8} << 20;
 // A place answers a query if its terms have this share of the query's weight. Of a long question a
 // smaller one is enough, if it is of several terms, or of two that stand side by side, as the words
@@ -50,20 +55,23 @@ struct Searcher::Place {
   bool is_converted = false;
   FileStamp stamp = {};
   Rank rank = {};
+  std::optional<float> nearness = {};
+  double score = 0;
   const Project* project = nullptr;
 };
 
 bool Searcher::answers(const Place& place) {
-  return place.defines_name || place.rank.share >= kShareMin ||
+  return is_near(place.nearness) || place.defines_name || place.rank.share >= kShareMin ||
          (place.rank.share >= kShareOfPairMin && place.rank.has_pair) ||
          (place.rank.share >= kShareOfManyMin && place.rank.terms.size() >= kManyTerms);
 }
 
-Result<std::unique_ptr<Searcher>> Searcher::open(const std::string& index_path) {
+Result<std::unique_ptr<Searcher>> Searcher::open(const std::string& index_path,
+                                                 const SearchModels& models) {
   Result<Database> database = open_index_to_read(index_path);
   if (!database) return std::unexpected(database.error());
   if (Result<void> added = add_estimate(*database); !added) return std::unexpected(added.error());
-  return std::unique_ptr<Searcher>(new Searcher(std::move(*database)));
+  return std::unique_ptr<Searcher>(new Searcher(std::move(*database), models));
 }
 
 Result<Statement*> Searcher::prepared(const std::string& sql) {
@@ -182,7 +190,8 @@ Result<bool> Searcher::read_place(const Project& project, Place& place,
 
 Result<std::vector<Searcher::Place>> Searcher::find_places(const Project& project,
                                                            const Query& query,
-                                                           const SearchRequest& request) {
+                                                           const SearchRequest& request,
+                                                           const VectorTable* near) {
   const Result<std::vector<WeightedTerm>> terms = weigh(project.id, query);
   if (!terms) return std::unexpected(terms.error());
   std::vector<Place> places;
@@ -198,6 +207,9 @@ Result<std::vector<Searcher::Place>> Searcher::find_places(const Project& projec
   if (Result<void> added = add_files(project.id, *terms, places); !added) {
     return std::unexpected(added.error());
   }
+  if (near != nullptr) {
+    add_near(*near, request.path_prefix.empty() ? kNearMax : kNearBelowPathMax, places);
+  }
   std::unordered_set<ChunkId> seen;
   std::vector<Place> read;
   for (Place& place : places) {
@@ -210,9 +222,44 @@ Result<std::vector<Searcher::Place>> Searcher::find_places(const Project& projec
                        .text = place.text,
                        .defines_name = place.defines_name},
                       *terms, words_);
+    if (near != nullptr) place.nearness = near->cosine(dense_.query(), place.chunk);
     read.push_back(std::move(place));
   }
   return read;
+}
+
+void Searcher::add_near(const VectorTable& table, std::size_t n_max, std::vector<Place>& places) {
+  for (const NearChunk& chunk : table.nearest(dense_.query(), n_max)) {
+    places.push_back({.chunk = chunk.chunk});
+  }
+}
+
+void Searcher::order(std::vector<Place>& places, double weight_of_meaning) {
+  if (weight_of_meaning > 0) {
+    std::vector<PlaceScores> scores;
+    for (const Place& place : places) {
+      scores.push_back({.lexical = place.rank.score, .cosine = place.nearness});
+    }
+    const std::vector<double> fused = fuse(scores, weight_of_meaning);
+    for (std::size_t i = 0; i < places.size(); ++i) places[i].score = fused[i];
+  } else {
+    for (Place& place : places) place.score = place.rank.score;
+  }
+  std::ranges::stable_sort(places, std::greater(), &Place::score);
+}
+
+void Searcher::rerank(const std::string& query, SearchAnswer& answer) {
+  const std::span found =
+      std::span(answer.found).first(std::min(answer.found.size(), kRerankedMax));
+  std::vector<std::string> texts;
+  for (const Found& place : found) texts.push_back(text_to_embed(place.names, place.text));
+  const Result<std::vector<float>> ranks = models_.ranker->rank(query, texts);
+  if (!ranks || ranks->size() != found.size()) {
+    answer.problem = "the reranker: " + (ranks ? "it lost a text" : ranks.error().message);
+    return;
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) found[i].score = static_cast<double>((*ranks)[i]);
+  std::ranges::stable_sort(found, std::greater(), &Found::score);
 }
 
 Found Searcher::found_of(const Place& place, const Query& query) {
@@ -222,7 +269,9 @@ Found Searcher::found_of(const Place& place, const Query& query) {
               .last_line = place.last_line,
               .text = place.text,
               .names = place.names,
-              .score = place.rank.score,
+              .score = place.score,
+              .words = place.rank.score,
+              .nearness = place.nearness,
               .terms = {},
               .defines_name = place.defines_name,
               .is_changed = false,
@@ -238,6 +287,16 @@ Found Searcher::found_of(const Place& place, const Query& query) {
   return found;
 }
 
+Result<double> Searcher::weigh_meaning(const SearchRequest& request, const Query& query,
+                                       SearchAnswer& answer) {
+  if (!request.meaning && models_.embedder == nullptr) return 0;
+  const double weight = request.meaning.value_or(weight_of_meaning(kind_of(query, request.query)));
+  if (weight <= 0 || dense_.ask(database_, request.query)) return weight;
+  if (request.meaning) return fail(Code::kUnsupported, dense_.why_not());
+  answer.problem = dense_.why_not();
+  return 0;
+}
+
 Result<SearchAnswer> Searcher::search(const SearchRequest& request) {
   const Query query = read_query(request.query, words_);
   if (query.terms.empty()) {
@@ -250,32 +309,38 @@ Result<SearchAnswer> Searcher::search(const SearchRequest& request) {
                   [&](const Project& project) { return project.id != *request.project; });
     if (projects->empty()) return fail(Code::kNotFound, "the project is not in the index");
   }
+  SearchAnswer answer{.found = {}, .is_nothing_relevant = false, .was_cut = query.was_cut};
+  const Result<double> weight = weigh_meaning(request, query, answer);
+  if (!weight) return std::unexpected(weight.error());
   std::vector<Place> places;
   for (const Project& project : *projects) {
-    Result<std::vector<Place>> found = find_places(project, query, request);
+    std::shared_ptr<const VectorTable> near;
+    if (*weight > 0) near = dense_.table(database_, project.id);
+    if (*weight > 0 && near == nullptr) answer.problem = dense_.why_not();
+    Result<std::vector<Place>> found = find_places(project, query, request, near.get());
     if (!found) return std::unexpected(found.error());
     std::ranges::move(*found, std::back_inserter(places));
   }
-  std::ranges::stable_sort(places, std::greater(),
-                           [](const Place& place) { return place.rank.score; });
+  order(places, *weight);
 
-  SearchAnswer answer{.found = {}, .is_nothing_relevant = false, .was_cut = query.was_cut};
   if (std::ranges::none_of(places, answers)) {
     answer.is_nothing_relevant = true;
     return answer;
   }
+  const auto n_wanted = static_cast<std::size_t>(
+      std::clamp(request.n_results_max, 0, static_cast<int>(kRetrievalLimits.results_max)));
+  const std::size_t n_found =
+      models_.ranker == nullptr ? n_wanted : std::max(n_wanted, kRerankedMax);
   std::map<std::pair<const Project*, std::string>, int> n_of_file;
   for (const Place& place : places) {
-    if (std::ssize(answer.found) >=
-        std::min(request.n_results_max, static_cast<int>(kRetrievalLimits.results_max))) {
-      break;
-    }
-    if (place.rank.score <= 0 ||
-        n_of_file[{place.project, place.path}]++ >= request.n_of_file_max) {
+    if (answer.found.size() >= n_found) break;
+    if (place.score <= 0 || n_of_file[{place.project, place.path}]++ >= request.n_of_file_max) {
       continue;
     }
     answer.found.push_back(found_of(place, query));
   }
+  if (models_.ranker != nullptr) rerank(request.query, answer);
+  if (answer.found.size() > n_wanted) answer.found.resize(n_wanted);
   return answer;
 }
 

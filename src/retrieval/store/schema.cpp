@@ -80,6 +80,27 @@ CREATE INDEX IF NOT EXISTS symbol_name ON symbol(project, name COLLATE NOCASE);
 CREATE INDEX IF NOT EXISTS symbol_content ON symbol(content);
 )";
 
+// Not of a version: an index that was made without them gets them.
+constexpr const char* kVectorTables = R"(
+CREATE TABLE IF NOT EXISTS embedder(
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  id TEXT NOT NULL,
+  path TEXT NOT NULL,
+  n_dimensions INTEGER NOT NULL,
+  n_changes INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS vector(
+  id INTEGER PRIMARY KEY,
+  hash BLOB NOT NULL UNIQUE,           -- of the text that the embedder read
+  packed BLOB NOT NULL                 -- packed_vector.h
+);
+CREATE TABLE IF NOT EXISTS chunk_vector(
+  chunk INTEGER PRIMARY KEY,
+  vector INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS chunk_vector_vector ON chunk_vector(vector);
+)";
+
 Result<std::int64_t> pragma(Database& database, const std::string& name) {
   Result<Statement> value = database.prepare("PRAGMA " + name);
   if (!value) return std::unexpected(value.error());
@@ -108,7 +129,8 @@ Result<void> empty_contents(Database& database) {
   }
   if (Result<void> dropped = database.run(
           "DROP TABLE IF EXISTS symbol; DROP TABLE IF EXISTS chunk; DROP TABLE IF EXISTS file;"
-          "DROP TABLE IF EXISTS content; UPDATE project SET is_complete = 0, fresh_at = 0");
+          "DROP TABLE IF EXISTS content; DROP TABLE IF EXISTS chunk_vector;"
+          "UPDATE project SET is_complete = 0, fresh_at = 0");
       !dropped) {
     return dropped;
   }
@@ -199,6 +221,9 @@ Result<Database> open_index(const std::string& path) {
   if (!database) return database;
   if (Result<void> ready = bring_up_to_date(*database); !ready) {
     return std::unexpected(ready.error());
+  }
+  if (Result<void> created = database->run(kVectorTables); !created) {
+    return std::unexpected(created.error());
   }
   return database;
 }

@@ -5,6 +5,7 @@
 //   content   a text, once for a project, under the hash of it and of its kind
 //   chunk     a piece of a content, compressed
 //   symbol    a name that a content defines
+//   embedder, vector, chunk_vector   vectors of the chunks (dense/vector_store.h)
 //   chunk_words_N, path_words_N   full-text indexes of project N (FTS5)
 //
 // A file that is renamed or comes back with another branch keeps its content. Contents without a
