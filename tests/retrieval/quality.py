@@ -10,7 +10,9 @@
                                   one word; asked for by their own words and by others; rank
 
 Options: --queries N, --seed N, --until BRANCH, --work FOLDER (where copies and indexes go).
-SLIPSTREAM_BIN and SEARCH_BENCHMARK name the programs.
+With --embedder MODEL every arm has a line: by words, by meaning, fused as searches are; with --reranker MODEL also
+reranked. What fusion does was chosen on one half of the queries and is reported on the other: --half choose|report.
+SLIPSTREAM_BIN and SEARCH_ARMS name the programs.
 """
 import argparse
 import math
@@ -24,11 +26,11 @@ import sys
 import tempfile
 
 SLIPSTREAM = os.environ.get("SLIPSTREAM_BIN", "build/release/bin/slipstream")
-BENCHMARK = os.environ.get("SEARCH_BENCHMARK", "build/release/bin/search_benchmark")
+SEARCH_ARMS = os.environ.get("SEARCH_ARMS", "build/release/bin/search_arms")
 
 
-def index(folder, work):
-    """Makes an index of the folder, and returns its path."""
+def index(folder, work, options):
+    """Makes an index of the folder, with vectors if there is an embedder, and returns its path."""
     path = work / "index.db"
     for name in work.glob("index.db*"):
         name.unlink()
@@ -36,20 +38,44 @@ def index(folder, work):
     if done.returncode != 0:
         sys.exit(done.stderr)
     print(done.stdout.strip(), file=sys.stderr)
+    if options.embedder:
+        subprocess.run([SLIPSTREAM, "index", "embed", "--index", path, options.embedder], stdout=sys.stderr, check=True)
     return path
 
 
-def ask(path, queries, work, most=10):
-    """The places of each query, in order: (path, first line, last line)."""
+def arms(options):
+    """What each arm adds to the command line."""
+    if not options.embedder:
+        return {"words": ["--meaning", "0"]}
+    embedder = ["--embedder", options.embedder]
+    found = {"words": ["--meaning", "0"], "meaning": ["--meaning", "1", *embedder], "fused": embedder}
+    if options.reranker:
+        found["reranked"] = [*embedder, "--reranker", options.reranker]
+    return found
+
+
+def ask(path, queries, work, options, most=10):
+    """(arm, the places of each query in order: path, first line, last line) for each arm."""
     file = work / "queries.txt"
     file.write_text("".join(query.replace("\n", " ") + "\n" for query in queries))
-    done = subprocess.run([BENCHMARK, path, file, "1", "1", str(most)], capture_output=True, text=True)
-    print(done.stderr.strip(), file=sys.stderr)
-    places = [[] for _ in queries]
-    for line in done.stdout.splitlines():
-        number, name, first, last = line.split("\t")
-        places[int(number)].append((name, int(first), int(last)))
-    return places
+    for arm, arguments in arms(options).items():
+        done = subprocess.run([SEARCH_ARMS, path, file, "-n", str(most), *arguments], capture_output=True, text=True)
+        print(f"{arm}: {done.stderr.strip()}", file=sys.stderr)
+        if done.returncode != 0:
+            sys.exit(f"search_arms failed for {arm}")
+        places = [[] for _ in queries]
+        for line in done.stdout.splitlines():
+            number, name, first, last = line.split("\t")[:4]
+            places[int(number)].append((name, int(first), int(last)))
+        yield arm, places
+
+
+def half(items, options):
+    """The half of the queries that was asked for, in a random order."""
+    items = list(items)
+    random.Random(options.seed).shuffle(items)
+    middle = len(items) // 2
+    return {"all": items, "choose": items[:middle], "report": items[middle:]}[options.half]
 
 
 def recall(places, wanted, most):
@@ -85,16 +111,18 @@ def cranfield(folder, work, options):
         query, document, grade = (int(word) for word in line.split()[:3])
         if 1 <= grade <= 4:
             gains[query - 1][f"{document:04}.txt"] = 5 - grade
-    places = ask(index(texts, work), queries, work)
-    scores = []
-    for found, gain in zip(places, gains):
-        names = list(dict.fromkeys(name for name, _, _ in found))[:10]
-        dcg = sum(gain.get(name, 0) / math.log2(i + 2) for i, name in enumerate(names))
-        best = sorted(gain.values(), reverse=True)[:10]
-        ideal = sum(value / math.log2(i + 2) for i, value in enumerate(best))
-        if ideal > 0:
-            scores.append(dcg / ideal)
-    print(f"cranfield: {len(scores)} queries, nDCG@10 {sum(scores) / len(scores):.4f}")
+    asked = half([(query, gain) for query, gain in zip(queries, gains) if gain], options)
+    for arm, places in ask(index(texts, work, options), [query for query, _ in asked], work, options):
+        scores = [ndcg(found, gain) for found, (_, gain) in zip(places, asked)]
+        print(f"cranfield, {arm}: {len(scores)} queries, nDCG@10 {sum(scores) / len(scores):.4f}")
+
+
+def ndcg(places, gain):
+    """At 10 documents. gain: of each relevant document."""
+    names = list(dict.fromkeys(name for name, _, _ in places))[:10]
+    dcg = sum(gain.get(name, 0) / math.log2(i + 2) for i, name in enumerate(names))
+    ideal = sum(value / math.log2(i + 2) for i, value in enumerate(sorted(gain.values(), reverse=True)[:10]))
+    return dcg / ideal
 
 
 # "/** name() - what it does", up to the function's own line.
@@ -127,6 +155,7 @@ def docstrings(folder, work, options):
         path.write_text(KERNEL_DOC.sub(
             lambda match: "\n" * match.group(0).count("\n") + match.group(3)
             if match.group(1) in names else match.group(0), text))
+    chosen = half(chosen, options)
     wanted = []
     for path, name, _ in chosen:
         lines = path.read_text(errors="replace").splitlines()
@@ -135,11 +164,11 @@ def docstrings(folder, work, options):
         relative = str(path.relative_to(copy))
         wanted.append(lambda place, relative=relative, at=at:
                       place[0] == relative and place[1] <= at <= place[2])
-    places = ask(index(copy, work), [text for _, _, text in chosen], work)
-    print(f"docstrings: {len(chosen)} queries, recall of the function @1 {recall(places, wanted, 1):.3f}, "
-          f"@8 {recall(places, wanted, 8):.3f}")
     files = [lambda place, name=str(path.relative_to(copy)): place[0] == name for path, _, _ in chosen]
-    print(f"            of its file @1 {recall(places, files, 1):.3f}, @8 {recall(places, files, 8):.3f}")
+    for arm, places in ask(index(copy, work, options), [text for _, _, text in chosen], work, options):
+        print(f"docstrings, {arm}: {len(chosen)} queries, recall of the function @1 {recall(places, wanted, 1):.3f}, "
+              f"@8 {recall(places, wanted, 8):.3f}; of its file @1 {recall(places, files, 1):.3f}, "
+              f"@8 {recall(places, files, 8):.3f}")
 
 
 def commits(folder, work, options):
@@ -147,7 +176,8 @@ def commits(folder, work, options):
         return subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=True).stdout
 
     head = git("rev-parse", "HEAD").strip()
-    files = set(git("ls-tree", "-r", "--name-only", head).splitlines())
+    # Of a sparse checkout only what is there.
+    files = {name for name in git("ls-tree", "-r", "--name-only", head).splitlines() if (folder / name).exists()}
     chosen = []
     for line in git("log", "--no-merges", "--format=%x01%s", "--name-only", f"{head}..{options.until}").split("\x01")[1:]:
         subject, *changed = [text for text in line.splitlines() if text]
@@ -155,11 +185,11 @@ def commits(folder, work, options):
         if 1 <= len(changed) <= 3 and len(subject.split()) >= 4:
             chosen.append((subject, set(changed)))
     random.Random(options.seed).shuffle(chosen)
-    chosen = chosen[:options.queries]
-    places = ask(index(folder, work), [subject for subject, _ in chosen], work)
+    chosen = half(chosen[:options.queries], options)
     wanted = [lambda place, changed=changed: place[0] in changed for _, changed in chosen]
-    print(f"commits: {len(chosen)} queries, recall of a changed file @1 {recall(places, wanted, 1):.3f}, "
-          f"@8 {recall(places, wanted, 8):.3f}")
+    for arm, places in ask(index(folder, work, options), [subject for subject, _ in chosen], work, options):
+        print(f"commits, {arm}: {len(chosen)} queries, recall of a changed file @1 {recall(places, wanted, 1):.3f}, "
+              f"@8 {recall(places, wanted, 8):.3f}")
 
 
 # A sentence with a name {e} and a number {n}, and a question in other words.
@@ -204,18 +234,18 @@ def needles(folder, work, options):
             twins.append(hide(sentence.format(e=twin, n=dice.randrange(100, 10_000))))
             literal.append(sentence.format(e=name, n="").replace(" .", ""))
             paraphrased.append(question.format(e=name))
-    path = index(copy, work)
+    path = index(copy, work, options)
 
     def rank(places, wanted):
         return next((i + 1 for i, (name, first, last) in enumerate(places)
                      if name == wanted[0] and first <= wanted[1] <= last), 1000)  # not found
 
     for kind, queries in (("literal", literal), ("paraphrased", paraphrased)):
-        places = ask(path, queries, work, 100)
-        ranks = sorted(map(rank, places, hidden))
-        before = sum(rank(found, wanted) < rank(found, twin) for found, wanted, twin in zip(places, hidden, twins))
-        print(f"needles, {kind}: {len(ranks)}, median rank {ranks[len(ranks) // 2]}, worst {ranks[-1]}, "
-              f"first {ranks.count(1)}, in the first 8 {sum(r <= 8 for r in ranks)}, before its twin {before}")
+        for arm, places in ask(path, queries, work, options, 100):
+            ranks = sorted(map(rank, places, hidden))
+            before = sum(rank(found, wanted) < rank(found, twin) for found, wanted, twin in zip(places, hidden, twins))
+            print(f"needles, {kind}, {arm}: {len(ranks)}, median rank {ranks[len(ranks) // 2]}, worst {ranks[-1]}, "
+                  f"first {ranks.count(1)}, in the first 8 {sum(r <= 8 for r in ranks)}, before its twin {before}")
 
 
 def main():
@@ -226,6 +256,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--until", default="master", help="commits: of which branch")
     parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--embedder", help="a GGUF model that makes vectors")
+    parser.add_argument("--reranker", help="a GGUF model that ranks texts; needs --embedder")
+    parser.add_argument("--half", choices=["all", "choose", "report"], default="all", help="of the queries")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.work) as work:
         {"cranfield": cranfield, "docstrings": docstrings, "commits": commits, "needles": needles}[options.kind](

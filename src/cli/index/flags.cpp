@@ -9,7 +9,7 @@
 namespace slipstream::index {
 namespace {
 
-enum class Folders : std::uint8_t { kNone, kSome, kNeeded };
+enum class Folders : std::uint8_t { kNone, kSome, kNeeded, kModel };
 
 struct Action {
   std::string_view name;
@@ -17,10 +17,11 @@ struct Action {
   int (*run)(const Options& options);
 };
 
-constexpr std::array<Action, 5> kActions = {{{"add", Folders::kNeeded, add},
+constexpr std::array<Action, 6> kActions = {{{"add", Folders::kNeeded, add},
                                              {"list", Folders::kNone, list},
                                              {"status", Folders::kSome, status},
                                              {"watch", Folders::kNone, watch},
+                                             {"embed", Folders::kModel, embed},
                                              {"rm", Folders::kNeeded, rm}}};
 
 std::vector<std::string> action_names() {
@@ -51,11 +52,15 @@ Command::Command(CLI::App& app) {
           "action", options_.action,
           "add: read folders, or bring them up to date; list: show the folders; status: what "
           "the index has of them, and what it refused; watch: keep it up to date until "
-          "stopped; rm: forget folders, whose files stay")
+          "stopped; embed: find texts by their meaning too, with a vector of every piece; rm: "
+          "forget folders, whose files stay")
       ->required()
       ->type_name("ACTION")
       ->check(CLI::IsMember(action_names()));
-  index_->add_option("folder", options_.folders, "For add and rm; for status, only these")
+  index_
+      ->add_option("folder", options_.folders,
+                   "For add and rm; for status, only these; for embed, a GGUF file or an installed "
+                   "model (default: the one that the index has)")
       ->type_name("DIR");
   add_index_option(*index_, options_.path);
   index_
@@ -63,6 +68,8 @@ Command::Command(CLI::App& app) {
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
   index_->add_flag("-y,--yes", options_.is_sure, "rm: do not ask");
+  index_->add_flag("--off", options_.is_off,
+                   "embed: remove all vectors, and find texts by their words only");
 }
 
 std::optional<int> Command::run() const {
@@ -76,6 +83,10 @@ std::optional<int> Command::run() const {
   if (action->folders == Folders::kNone && has_folders) {
     std::fprintf(stderr, "slipstream index %s: it takes no folder, and %s was named\n",
                  options_.action.c_str(), options_.folders.front().c_str());
+    return 2;
+  }
+  if (action->folders == Folders::kModel && options_.folders.size() > 1) {
+    std::fputs("slipstream index embed: name one model\n", stderr);
     return 2;
   }
   return action->run(options_);

@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/format_bytes.h"
 #include "base/log.h"
+#include "cli/index/embed.h"
 #include "cli/progress.h"
 #include "retrieval/content/outliner.h"
 #include "retrieval/indexing/index_service.h"
@@ -130,6 +131,10 @@ Result<void> try_add(const Options& options) {
     if (!counts || !now || !*now) return std::unexpected((counts ? now.error() : counts.error()));
     std::fputs(format_update(**now, update, *counts).c_str(), stdout);
   }
+  // Last: everything can be found by its words meanwhile, and if the model is gone.
+  if (const Result<void> embedded = embed_new(*database, options.n_threads); !embedded) {
+    std::fprintf(stderr, "no vectors of what is new: %s\n", embedded.error().message.c_str());
+  }
   return {};
 }
 
@@ -170,6 +175,14 @@ Result<void> try_status(const Options& options, bool is_short) {
     std::fputs(format_status(project, *counts, now_ms()).c_str(), stdout);
   }
   if (is_short) return {};
+  const Result<std::optional<EmbedderInfo>> embedder = find_embedder(*database);
+  const Result<VectorCounts> vectors = count_vectors(*database);
+  if (!embedder || !vectors)
+    return std::unexpected((embedder ? vectors.error() : embedder.error()));
+  if (*embedder) {
+    std::printf("vectors of %s: %s, %s missing\n", (*embedder)->path.c_str(),
+                counted(vectors->n_with, "piece").c_str(), grouped(vectors->n_without).c_str());
+  }
   std::error_code error;
   const auto n_bytes = std::filesystem::file_size(path, error);
   if (!error) std::printf("%s: %s\n", path.c_str(), format_bytes(n_bytes).c_str());
@@ -186,6 +199,7 @@ Result<void> try_watch(const Options& options) {
   const std::string path = index_path(options.path);
   const auto service = IndexService::start({.path = path, .n_threads = options.n_threads});
   if (!service) return std::unexpected(service.error());
+  const BackgroundEmbedding embedding(path, options.n_threads);
   log::info("index.watch", {{"index", path}});
   int which = 0;
   sigwait(&stop, &which);
@@ -264,5 +278,6 @@ int list(const Options& options) { return status_of("list", try_status(options, 
 int status(const Options& options) { return status_of("status", try_status(options, false)); }
 int watch(const Options& options) { return status_of("watch", try_watch(options)); }
 int rm(const Options& options) { return status_of("rm", try_rm(options)); }
+int embed(const Options& options) { return status_of("embed", embed_index(options)); }
 
 }  // namespace slipstream::index

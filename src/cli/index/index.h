@@ -21,6 +21,9 @@ struct Options {
   std::vector<std::string> folders;
   int n_threads = 0;  // that read files; 0: one per core
   bool is_sure = false;
+  // The model of embed, whose vectors are computed; empty: the index's own.
+  [[nodiscard]] std::string model() const { return folders.empty() ? "" : folders.front(); }
+  bool is_off = false;  // embed: remove all vectors
 };
 
 class Command {
@@ -45,6 +48,7 @@ int list(const Options& options);
 int status(const Options& options);
 int watch(const Options& options);
 int rm(const Options& options);
+int embed(const Options& options);
 
 // For people.
 [[nodiscard]] std::string format_update(const Project& project, const UpdateSummary& update,

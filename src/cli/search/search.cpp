@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "cli/index/index.h"
+#include "cli/search/search_models.h"
 #include "retrieval/indexing/freshen.h"
 
 namespace slipstream::search {
@@ -19,6 +20,32 @@ std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
+}
+
+struct Models {
+  VectorCache vectors;
+  std::unique_ptr<TextEmbedder> embedder;
+  std::unique_ptr<TextRanker> ranker;
+};
+
+// Loads the models that this query needs. What cannot be loaded is told, and not used.
+void open_models(const Options& options, Models& models) {
+  const auto tell = [](const Error& error) { std::fprintf(stderr, "%s\n", error.message.c_str()); };
+  const std::string query = joined(options.words);
+  Words words;
+  if (!options.is_by_words && weight_of_meaning(kind_of(read_query(query, words), query)) > 0) {
+    Result<Database> database = open_index_to_read(index::index_path(options.index));
+    const auto info = database ? find_embedder(*database) : std::unexpected(database.error());
+    if (info && *info) {
+      auto embedder = open_embedder((*info)->path, 0);
+      if (!embedder) tell(embedder.error());
+      if (embedder) models.embedder = std::move(*embedder);
+    }
+  }
+  if (options.reranker.empty()) return;
+  auto ranker = open_ranker(options.reranker, 0);
+  if (!ranker) tell(ranker.error());
+  if (ranker) models.ranker = std::move(*ranker);
 }
 
 Result<SearchAnswer> try_search(const Options& options) {
@@ -35,7 +62,12 @@ Result<SearchAnswer> try_search(const Options& options) {
       std::fputs("another process is still reading files: what is new may be missing\n", stderr);
     }
   }
-  const Result<std::unique_ptr<Searcher>> searcher = Searcher::open(path);
+  Models models;
+  open_models(options, models);
+  const Result<std::unique_ptr<Searcher>> searcher =
+      Searcher::open(path, {.vectors = &models.vectors,
+                            .embedder = models.embedder.get(),
+                            .ranker = models.ranker.get()});
   if (!searcher) return std::unexpected(searcher.error());
   SearchRequest request{.query = joined(options.words),
                         .project = {},
@@ -51,7 +83,11 @@ Result<SearchAnswer> try_search(const Options& options) {
 
 std::string reason(const Found& found) {
   std::string text = found.defines_name ? "defines it; " : "";
-  text += "has " + joined(found.terms);
+  if (!found.terms.empty()) text += "has " + joined(found.terms);
+  if (found.nearness) {
+    text +=
+        format_text("{}near in meaning, {:.2f}", found.terms.empty() ? "" : "; ", *found.nearness);
+  }
   if (found.is_changed) text += "; the file has changed since";
   return text;
 }
@@ -76,15 +112,18 @@ std::string format_found(const Found& found, int n_lines_max) {
 }
 
 std::string to_json(const Found& found) {
-  const nlohmann::ordered_json json = {{"project", found.root},
-                                       {"path", found.path},
-                                       {"first_line", found.first_line},
-                                       {"last_line", found.last_line},
-                                       {"score", found.score},
-                                       {"terms", found.terms},
-                                       {"defines_name", found.defines_name},
-                                       {"is_changed", found.is_changed},
-                                       {"text", found.text}};
+  const nlohmann::ordered_json json = {
+      {"project", found.root},
+      {"path", found.path},
+      {"first_line", found.first_line},
+      {"last_line", found.last_line},
+      {"score", found.score},
+      {"terms", found.terms},
+      {"nearness",
+       found.nearness ? nlohmann::ordered_json(*found.nearness) : nlohmann::ordered_json()},
+      {"defines_name", found.defines_name},
+      {"is_changed", found.is_changed},
+      {"text", found.text}};
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -108,6 +147,13 @@ Command::Command(CLI::App& app) {
   search_->add_option("--lines", options_.n_lines, "Lines to show of each place (0: all)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  search_->add_flag("--words", options_.is_by_words,
+                    "Find by words only, without the index's embedder");
+  search_
+      ->add_option("--reranker", options_.reranker,
+                   "A GGUF model that ranks texts orders the first 20 anew")
+      ->envname("SLIPSTREAM_RERANKER")
+      ->type_name("MODEL");
   search_->add_flag("--json", options_.is_json, "One JSON object per place");
   search_->add_flag("--as-it-is", options_.is_as_it_is,
                     "Do not look for files that have changed first");
@@ -129,6 +175,7 @@ int search(const Options& options) {
         options.is_json ? to_json(found) + "\n" : format_found(found, options.n_lines);
     std::fputs(text.c_str(), stdout);
   }
+  if (!answer->problem.empty()) std::fprintf(stderr, "%s\n", answer->problem.c_str());
   if (answer->was_cut)
     std::fputs("the query is long: only its first terms were looked for\n", stderr);
   if (!answer->found.empty()) return 0;

@@ -22,6 +22,8 @@ struct Options {
   int n_results = 8;
   int n_lines = 12;  // of each place; 0: all
   bool is_json = false;
+  bool is_by_words = false;  // without the index's embedder
+  std::string reranker;      // empty: none
   bool is_as_it_is = false;  // without bringing the index up to date
 };
 
