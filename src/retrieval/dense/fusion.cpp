@@ -51,8 +51,8 @@ QueryKind kind_of(const Query& query, std::string_view text) {
 double weight_of_meaning(QueryKind kind) {
   switch (kind) {
     case QueryKind::kNames: return 0;
-    case QueryKind::kKeywords: return 0.3;
-    case QueryKind::kProse: return 0.4;
+    case QueryKind::kKeywords: return 0.2;
+    case QueryKind::kProse: return 0.5;
   }
   return 0;
 }
