@@ -2,8 +2,8 @@
 // meaning is.
 //
 // Which of the two counts, and how much, depends on the kind of query. The weights were chosen on
-// one half of the queries of three sets and measured on the other (docs/search.md): on no set does
-// the whole lose to its better part.
+// one half of the queries of two sets and measured on the other, and on a third set
+// (docs/search.md): on none does the whole lose to its better part.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
