@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <exception>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -120,8 +122,8 @@ int run(const Options& options) {
   }
   std::ranges::sort(answers.times_ms);
   const auto percentile = [&](double share) {
-    return answers
-        .times_ms[static_cast<std::size_t>(share * static_cast<double>(queries.size() - 1) + 0.5)];
+    const auto last = static_cast<double>(queries.size() - 1);
+    return answers.times_ms[static_cast<std::size_t>(std::lround(share * last))];
   };
   std::fprintf(stderr, "%zu queries, %d threads: p50 %.1f ms, p95 %.1f ms, %zu with a problem\n",
                queries.size(), options.n_threads, percentile(0.5), percentile(0.95), n_problems);
@@ -130,7 +132,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app("What an index answers, by words, by meaning and by both");
   Options options;
   app.add_option("index", options.index)->required();
@@ -145,4 +147,7 @@ int main(int argc, char** argv) {
   app.add_option("-t,--threads", options.n_threads, "That ask at once")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   return run(options);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

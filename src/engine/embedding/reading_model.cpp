@@ -142,7 +142,7 @@ Result<void> ReadingModel::read_batch(std::span<const std::vector<Token>> texts,
   std::size_t n_tokens = 0;
   for (const std::vector<Token>& text : texts) n_tokens += text.size();
   const BatchPtr batch = make_batch(texts, static_cast<int>(n_tokens));
-  const llama_memory_t memory = llama_get_memory(context_.get());
+  llama_memory_t memory = llama_get_memory(context_.get());
   if (memory != nullptr) llama_memory_clear(memory, true);
   const int status = memory == nullptr ? llama_encode(context_.get(), *batch)
                                        : llama_decode(context_.get(), *batch);
