@@ -111,26 +111,28 @@ Result<std::vector<Found>> RelatedFinder::find(const Project& project,
 
   std::vector<Found> found;
   for (const Candidate& candidate : *candidates) {
-    Result<std::optional<StoredChunk>> chunk = chunks_.read(project.id, candidate.id);
-    if (!chunk) return std::unexpected(chunk.error());
-    if (!*chunk || (*chunk)->content == origin->content) continue;
+    Result<std::optional<StoredChunk>> read = chunks_.read(project.id, candidate.id);
+    if (!read) return std::unexpected(read.error());
+    if (!*read) continue;
+    StoredChunk& chunk = **read;
+    if (chunk.content == origin->content) continue;
     const Rank rank = slipstream::rank(
-        {.path = {}, .names = (*chunk)->names, .text = (*chunk)->text, .defines_name = false},
-        *terms, words_);
+        {.path = {}, .names = chunk.names, .text = chunk.text, .defines_name = false}, *terms,
+        words_);
     if (rank.terms.size() < kSharedMin || rank.share < kSharedWeightMin) continue;
     found.push_back({.root = project.root,
-                     .path = std::move((*chunk)->path),
-                     .first_line = (*chunk)->first_line,
-                     .last_line = (*chunk)->last_line,
-                     .text = std::move((*chunk)->text),
-                     .names = std::move((*chunk)->names),
+                     .path = std::move(chunk.path),
+                     .first_line = chunk.first_line,
+                     .last_line = chunk.last_line,
+                     .text = std::move(chunk.text),
+                     .names = std::move(chunk.names),
                      .score = rank.score,
                      .terms = {},
                      .defines_name = false,
                      .is_changed = false,
-                     .is_converted = (*chunk)->is_converted});
+                     .is_converted = chunk.is_converted});
     for (const std::size_t i : rank.terms) found.back().terms.push_back((*terms)[i].text);
-    found.back().is_changed = has_changed(project.root, found.back().path, (*chunk)->stamp);
+    found.back().is_changed = has_changed(project.root, found.back().path, chunk.stamp);
   }
   std::ranges::stable_sort(found, std::greater(), &Found::score);
   std::map<std::string, int> n_of_file;
