@@ -106,12 +106,9 @@ Result<void> try_mcp(const Options& options) {
     }
     if (line->text.find_first_not_of(" \t") == std::string::npos) continue;
     // Here, in the order of the messages; what takes longer is answered by a worker.
-    McpWork work = server.read(line->text, nullptr, &session);
-    if (!work.is_long()) {
-      output.write(server.answer(work).text);
-    } else if (!waiting.try_push(work)) {
-      output.write(server.answer(work).text);  // the client has to wait
-    }
+    // If too much waits already, the client has to wait.
+    const McpWork work = server.read(line->text, nullptr, &session);
+    if (!work.is_long() || !waiting.try_push(work)) output.write(server.answer(work).text);
   }
   server.stop();
   waiting.close();
