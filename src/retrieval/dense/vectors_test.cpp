@@ -128,8 +128,9 @@ TEST_F(VectorsTest, AFileThatIsRenamedIsNotReadAgain) {
 
 TEST_F(VectorsTest, OnlyPiecesThatChangedAreComputed) {
   std::string text;
-  for (int i = 0; i < 60; ++i) text += "Line " + std::to_string(i) + " of a text about herons.\n\n";
-  for (int i = 0; i < 60; ++i) text += "Line " + std::to_string(i) + " of a text about bread.\n\n";
+  for (int i = 0; i < 120; ++i)
+    text += "Line " + std::to_string(i) + " of a text about herons.\n\n";
+  for (int i = 0; i < 120; ++i) text += "Line " + std::to_string(i) + " of a text about bread.\n\n";
   write("a.txt", text);
   write("copy.md", "x");
   update();
