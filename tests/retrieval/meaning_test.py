@@ -14,7 +14,7 @@ FETCH = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "real" / "fet
 
 
 class Meaning(Folder):
-    QUESTION = "which bird wades in a stream".split()
+    QUESTION = "a wading bird in a stream".split()
 
     @classmethod
     def setUpClass(cls):
@@ -48,7 +48,7 @@ class Meaning(Folder):
         self.write("d.md", "Whales sing in the deep sea.\n")
         self.assertIn("1 of them computed", self.add())
         self.assertIn("3 pieces, 0 missing", self.slipstream("index", "status").stdout)
-        self.assertEqual(self.paths(*self.QUESTION), ["c.md"])
+        self.assertEqual(self.paths(*self.QUESTION)[0], "c.md")
 
     def test_without_the_model_words_go_on(self):
         copy = self.folder / "model.gguf"
