@@ -29,6 +29,7 @@ class LineReaderTest : public testing::Test {
     stopper_ = UniqueFd(ends[1]);
     // Room for what is written before it is read.
     EXPECT_GT(::fcntl(client_.get(), F_SETPIPE_SZ, 1 << 20), 0);
+    reader_ = std::make_unique<LineReader>(input_.get(), stop_.get(), 10);
   }
   void send(std::string_view text) const {
     EXPECT_TRUE(write_exactly(client_.get(), std::as_bytes(std::span(text))));
@@ -49,7 +50,7 @@ class LineReaderTest : public testing::Test {
   UniqueFd stopper_;
 
  protected:
-  std::unique_ptr<LineReader> reader_ = std::make_unique<LineReader>(input_.get(), stop_.get(), 10);
+  std::unique_ptr<LineReader> reader_;
 };
 
 TEST_F(LineReaderTest, LinesComeInOrder) {
