@@ -1,6 +1,9 @@
 #include "mcp/corpus.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <utility>
 
 #include "base/format.h"
 #include "mcp/mcp_limits.h"
@@ -10,13 +13,9 @@ namespace {
 
 constexpr std::size_t kIdleMax = 4;  // connections that are kept
 
-bool lies_in(std::string_view path, std::string_view folder) {
-  return path == folder ||
-         (path.starts_with(folder) && (folder.ends_with('/') || path[folder.size()] == '/'));
-}
+}  // namespace
 
-// The root of the project that the folder is, or is part of.
-Result<std::string> root_of(Database& database, const std::string& folder) {
+Result<std::string> root_in_index(Database& database, const std::string& folder) {
   const Result<std::string> root = project_root(folder);
   if (!root) return root;
   const Result<std::vector<Project>> projects = list_projects(database);
@@ -27,15 +26,13 @@ Result<std::string> root_of(Database& database, const std::string& folder) {
   return add_project(database, *root).transform([](const Project& added) { return added.root; });
 }
 
-}  // namespace
-
 Result<std::unique_ptr<Corpus>> Corpus::open(const CorpusOptions& options) {
   std::set<std::string> roots;
   {
     Result<Database> database = open_index(options.index_path);
     if (!database) return std::unexpected(database.error());
     for (const std::string& folder : options.folders) {
-      Result<std::string> root = root_of(*database, folder);
+      Result<std::string> root = root_in_index(*database, folder);
       if (!root) return std::unexpected(root.error());
       roots.insert(std::move(*root));
     }
@@ -53,27 +50,28 @@ Corpus::Reader::~Reader() {
   if (corpus_->idle_.size() < kIdleMax) corpus_->idle_.push_back(std::move(tools_));
 }
 
-Result<Corpus::Reader> Corpus::reader() {
+Result<Corpus::Reader> Corpus::reader(std::shared_ptr<const ProjectRights> rights) {
   {
     const MutexLock lock(mutex_);
     if (!idle_.empty()) {
       auto tools = std::move(idle_.back());
       idle_.pop_back();
-      return Reader(*this, std::move(tools));
+      return Reader(*this, std::move(tools), std::move(rights));
     }
   }
   Result<std::unique_ptr<Searcher>> searcher = Searcher::open(index_path_);
   if (!searcher) return std::unexpected(searcher.error());
-  return Reader(*this, std::make_unique<Reader::Tools>(std::move(*searcher)));
+  return Reader(*this, std::make_unique<Reader::Tools>(std::move(*searcher)), std::move(rights));
 }
 
 Result<std::vector<Project>> Corpus::Reader::projects() {
   Result<std::vector<Project>> projects = list_projects(database());
-  if (projects && !corpus_->roots_.empty()) {
-    std::erase_if(*projects, [this](const Project& project) {
-      return !corpus_->roots_.contains(project.root);
-    });
-  }
+  if (!projects) return projects;
+  const std::set<std::string>& roots = corpus_->roots_;
+  std::erase_if(*projects, [&](const Project& project) {
+    return (!roots.empty() && !roots.contains(project.root)) ||
+           (rights_ && !rights_->show(project.root));
+  });
   return projects;
 }
 
@@ -128,6 +126,36 @@ Result<void> Corpus::wait_until_fresh(std::chrono::milliseconds time_max) {
     if (service_->sync(kLookEvery)) break;
   }
   return {};
+}
+
+Result<Project> CorpusView::add(const std::string& folder) {
+  if (rights_ && corpus_.clients_may_add()) {
+    const Result<std::string> root = project_root(folder);
+    if (!root) return std::unexpected(root.error());
+    if (!rights_->show(*root)) {
+      return fail(Code::kPermission, format_text("{} belongs to other clients", *root));
+    }
+  }
+  return corpus_.add(folder);
+}
+
+Result<SearchAnswer> CorpusView::search(Corpus::Reader& reader, std::span<const Project> projects,
+                                        SearchRequest request, bool are_all) const {
+  if (are_all && shows_all()) return reader.searcher().search(request);
+  SearchAnswer all{.found = {}, .is_nothing_relevant = true, .was_cut = false};
+  for (const Project& project : projects) {
+    request.project = project.id;
+    Result<SearchAnswer> answer = reader.searcher().search(request);
+    if (!answer) return answer;
+    all.is_nothing_relevant &= answer->is_nothing_relevant;
+    all.was_cut |= answer->was_cut;
+    std::ranges::move(answer->found, std::back_inserter(all.found));
+  }
+  std::ranges::stable_sort(all.found, std::greater(), &Found::score);
+  if (std::ssize(all.found) > request.n_results_max) {
+    all.found.resize(static_cast<std::size_t>(request.n_results_max));
+  }
+  return all;
 }
 
 Result<Project> choose_project(std::span<const Project> projects, std::string_view named) {

@@ -19,6 +19,7 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "mcp/project_rights.h"
 #include "retrieval/indexing/index_service.h"
 #include "retrieval/search/related.h"
 #include "retrieval/search/searcher.h"
@@ -67,12 +68,15 @@ class Corpus {
       std::unique_ptr<Searcher> searcher;
       RelatedFinder related;
     };
-    Reader(Corpus& corpus, std::unique_ptr<Tools> tools)
-        : corpus_(&corpus), tools_(std::move(tools)) {}
+    Reader(Corpus& corpus, std::unique_ptr<Tools> tools,
+           std::shared_ptr<const ProjectRights> rights)
+        : corpus_(&corpus), tools_(std::move(tools)), rights_(std::move(rights)) {}
     Corpus* corpus_;
     std::unique_ptr<Tools> tools_;
+    std::shared_ptr<const ProjectRights> rights_;
   };
-  [[nodiscard]] Result<Reader> reader();
+  // rights: of the client; null: all projects.
+  [[nodiscard]] Result<Reader> reader(std::shared_ptr<const ProjectRights> rights = {});
 
   // Whether clients see all projects of the index.
   [[nodiscard]] bool shows_all() const { return roots_.empty(); }
@@ -102,6 +106,36 @@ class Corpus {
   Mutex mutex_;
   std::vector<std::unique_ptr<Reader::Tools>> idle_ SLIP_GUARDED_BY(mutex_);
 };
+
+// What one client sees of a corpus.
+class CorpusView {
+ public:
+  // rights: null: it sees all.
+  explicit CorpusView(Corpus& corpus, std::shared_ptr<const ProjectRights> rights = {})
+      : corpus_(corpus), rights_(std::move(rights)) {}
+
+  [[nodiscard]] Result<Corpus::Reader> reader() { return corpus_.reader(rights_); }
+  [[nodiscard]] bool shows_all() const { return corpus_.shows_all() && !rights_; }
+  // kNotFound for a folder of others.
+  [[nodiscard]] Result<Project> add(const std::string& folder);
+  [[nodiscard]] Freshness sync(Corpus::Reader& reader, std::span<Project> projects) {
+    return corpus_.sync(reader, projects);
+  }
+  [[nodiscard]] Result<void> wait_until_fresh(std::chrono::milliseconds time_max) {
+    return corpus_.wait_until_fresh(time_max);
+  }
+  // The best of these projects, the best first. are_all: they are all that the client sees.
+  [[nodiscard]] Result<SearchAnswer> search(Corpus::Reader& reader,
+                                            std::span<const Project> projects,
+                                            SearchRequest request, bool are_all) const;
+
+ private:
+  Corpus& corpus_;
+  const std::shared_ptr<const ProjectRights> rights_;
+};
+
+// The root of the project that the folder is, or is part of; it is added if there is none.
+[[nodiscard]] Result<std::string> root_in_index(Database& database, const std::string& folder);
 
 // Of those that clients see, by its root, a path below it, or the last part of its root if no other
 // has it. Nothing of the file system is looked at.

@@ -57,7 +57,7 @@ bool McpWork::is_long() const {
   });
 }
 
-McpServer::McpServer(std::unique_ptr<Corpus> corpus, std::string version)
+McpServer::McpServer(std::shared_ptr<Corpus> corpus, std::string version)
     : corpus_(std::move(corpus)), version_(std::move(version)), tools_(tools_for(*corpus_)) {}
 
 Json McpServer::describe_itself(std::string_view revision) const {
@@ -170,7 +170,8 @@ Json McpServer::marked(Json result, const RpcMessage& message, std::string_view 
   return result;
 }
 
-McpReply McpServer::answer(const McpWork& work) {
+McpReply McpServer::answer(const McpWork& work, std::shared_ptr<const ProjectRights> rights) {
+  CorpusView corpus(*corpus_, std::move(rights));
   Json replies = Json::array();
   int http_status = 200;
   for (const McpWork::Item& item : work.items_) {
@@ -179,7 +180,7 @@ McpReply McpServer::answer(const McpWork& work) {
         item.message.kind == RpcMessage::Kind::kRequest) {
       RpcResult<Json> result = Json();
       try {
-        result = run(item.message, item.revision);
+        result = run(corpus, item.message, item.revision);
       } catch (const std::exception& error) {  // memory
         log::error("mcp.call", {{"method", item.message.method}, {"thrown", error.what()}});
         result = std::unexpected(RpcError{.code = kRpcInternalError, .message = "out of memory"});
@@ -213,7 +214,8 @@ Json McpServer::listed_tools(std::string_view revision) const {
   return {{"tools", std::move(listed)}};
 }
 
-RpcResult<Json> McpServer::call_tool(const Json& params, std::string_view revision) {
+RpcResult<Json> McpServer::call_tool(CorpusView& corpus, const Json& params,
+                                     std::string_view revision) {
   const Json* name = rpc_member(params, "name");
   if (name == nullptr || !name->is_string()) {
     return std::unexpected(RpcError{.code = kRpcInvalidParams, .message = "'name' must be a text"});
@@ -232,7 +234,7 @@ RpcResult<Json> McpServer::call_tool(const Json& params, std::string_view revisi
                 {"isError", true}};
   };
   if (const auto wrong = why_wrong(tool->schema, arguments)) return failed(*wrong);
-  Result<ToolAnswer> answer = tool->call(*corpus_, arguments);
+  Result<ToolAnswer> answer = tool->call(corpus, arguments);
   if (!answer) return failed(answer.error().message);
   Json result = {{"content", Json::array({{{"type", "text"}, {"text", std::move(answer->text)}}})}};
   if (has_structure(revision)) result["structuredContent"] = std::move(answer->json);
@@ -240,20 +242,21 @@ RpcResult<Json> McpServer::call_tool(const Json& params, std::string_view revisi
   return result;
 }
 
-RpcResult<Json> McpServer::run(const RpcMessage& message, std::string_view revision) {
+RpcResult<Json> McpServer::run(CorpusView& corpus, const RpcMessage& message,
+                               std::string_view revision) {
   const std::string& method = message.method;
   const Json& params = message.params;
-  if (method == "tools/call") return call_tool(params, revision);
+  if (method == "tools/call") return call_tool(corpus, params, revision);
   if (method == "tools/list") return listed_tools(revision);
-  if (method == "resources/list") return list_resources(*corpus_, rpc_member(params, "cursor"));
-  if (method == "resources/templates/list") return list_resource_templates(*corpus_);
+  if (method == "resources/list") return list_resources(corpus, rpc_member(params, "cursor"));
+  if (method == "resources/templates/list") return list_resource_templates(corpus);
   if (method == "resources/read") {
     const Json* uri = rpc_member(params, "uri");
     if (uri == nullptr || !uri->is_string()) {
       return std::unexpected(
           RpcError{.code = kRpcInvalidParams, .message = "'uri' must be a text"});
     }
-    return read_resource(*corpus_, uri->get<std::string>(),
+    return read_resource(corpus, uri->get<std::string>(),
                          revision == kMcpModern ? kRpcInvalidParams : kResourceNotFoundBefore);
   }
   if (method == "server/discover") {

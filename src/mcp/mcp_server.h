@@ -49,12 +49,14 @@ class McpWork {
 class McpServer {
  public:
   // version: of the program.
-  McpServer(std::unique_ptr<Corpus> corpus, std::string version);
+  McpServer(std::shared_ptr<Corpus> corpus, std::string version);
 
   // headers: null over stdio. session: null over HTTP.
   [[nodiscard]] McpWork read(std::string_view text, const McpHeaders* headers,
                              McpSession* session) const;
-  [[nodiscard]] McpReply answer(const McpWork& work);
+  // rights: of the client; null: it sees all projects.
+  [[nodiscard]] McpReply answer(const McpWork& work,
+                                std::shared_ptr<const ProjectRights> rights = {});
   // Ends waits.
   void stop() { corpus_->stop(); }
 
@@ -64,12 +66,14 @@ class McpServer {
   [[nodiscard]] Json describe_itself(std::string_view revision) const;
   [[nodiscard]] Json initialized(std::string_view revision) const;
   [[nodiscard]] Json listed_tools(std::string_view revision) const;
-  [[nodiscard]] RpcResult<Json> run(const RpcMessage& message, std::string_view revision);
-  [[nodiscard]] RpcResult<Json> call_tool(const Json& params, std::string_view revision);
+  [[nodiscard]] RpcResult<Json> run(CorpusView& corpus, const RpcMessage& message,
+                                    std::string_view revision);
+  [[nodiscard]] RpcResult<Json> call_tool(CorpusView& corpus, const Json& params,
+                                          std::string_view revision);
   [[nodiscard]] Json marked(Json result, const RpcMessage& message,
                             std::string_view revision) const;
 
-  const std::unique_ptr<Corpus> corpus_;
+  const std::shared_ptr<Corpus> corpus_;
   const std::string version_;
   const std::vector<Tool> tools_;
 };

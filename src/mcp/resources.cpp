@@ -103,7 +103,7 @@ std::optional<std::string> path_of_uri(std::string_view uri) {
   return path;
 }
 
-RpcResult<Json> list_resources(Corpus& corpus, const Json* cursor) {
+RpcResult<Json> list_resources(CorpusView& corpus, const Json* cursor) {
   const RpcResult<Cursor> begin = read_cursor(cursor);
   if (!begin) return std::unexpected(begin.error());
   Result<Corpus::Reader> reader = corpus.reader();
@@ -131,7 +131,7 @@ RpcResult<Json> list_resources(Corpus& corpus, const Json* cursor) {
   return result;
 }
 
-RpcResult<Json> list_resource_templates(Corpus& corpus) {
+RpcResult<Json> list_resource_templates(CorpusView& corpus) {
   Result<Corpus::Reader> reader = corpus.reader();
   if (!reader) return std::unexpected(rpc_error_of(reader.error()));
   const Result<std::vector<Project>> projects = reader->projects();
@@ -146,7 +146,7 @@ RpcResult<Json> list_resource_templates(Corpus& corpus) {
   return Json{{"resourceTemplates", std::move(templates)}};
 }
 
-RpcResult<Json> read_resource(Corpus& corpus, const std::string& uri, int not_found) {
+RpcResult<Json> read_resource(CorpusView& corpus, const std::string& uri, int not_found) {
   const auto none = [&](std::string_view why) {
     return std::unexpected(RpcError{.code = not_found,
                                     .message = format_text("Resource not found: {}", why),

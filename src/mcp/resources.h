@@ -13,10 +13,11 @@
 namespace slipstream {
 
 // cursor: from the page before; null: the first page.
-[[nodiscard]] RpcResult<Json> list_resources(Corpus& corpus, const Json* cursor);
-[[nodiscard]] RpcResult<Json> list_resource_templates(Corpus& corpus);
+[[nodiscard]] RpcResult<Json> list_resources(CorpusView& corpus, const Json* cursor);
+[[nodiscard]] RpcResult<Json> list_resource_templates(CorpusView& corpus);
 // not_found: the code of its error, which differs by revision.
-[[nodiscard]] RpcResult<Json> read_resource(Corpus& corpus, const std::string& uri, int not_found);
+[[nodiscard]] RpcResult<Json> read_resource(CorpusView& corpus, const std::string& uri,
+                                            int not_found);
 
 [[nodiscard]] std::string file_uri(std::string_view path);
 // The path of such a URI. nullopt: it is no file of this machine.

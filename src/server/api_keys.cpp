@@ -16,6 +16,21 @@ bool are_equal(const KeyDigest& a, const KeyDigest& b) {
   return difference == 0;
 }
 
+// The rights of the key among all; null if no key names any project.
+std::shared_ptr<const ProjectRights> rights_of(const std::vector<std::string>& own,
+                                               const std::vector<ClientKey>& all) {
+  std::vector<std::string> others;
+  for (const ClientKey& key : all) {
+    for (const std::string& project : key.projects) {
+      if (!std::ranges::contains(own, project) && !std::ranges::contains(others, project)) {
+        others.push_back(project);
+      }
+    }
+  }
+  if (own.empty() && others.empty()) return nullptr;
+  return std::make_shared<const ProjectRights>(own, std::move(others));
+}
+
 }  // namespace
 
 ApiKeys::ApiKeys(const std::vector<std::string>& keys, Metrics& metrics) : metrics_(metrics) {
@@ -40,8 +55,10 @@ ApiKeys::Entry ApiKeys::make_entry(const ClientKey& key) const {
 void ApiKeys::set_file_keys(const std::vector<ClientKey>& keys) {
   const std::shared_ptr<const Entries> before = entries();
   Entries all = fixed_;
+  for (Entry& entry : all) entry.client.rights = rights_of({}, keys);
   for (const ClientKey& key : keys) {
     Entry entry = make_entry(key);
+    entry.client.rights = rights_of(key.projects, keys);
     if (before) {
       const auto old =
           std::ranges::find(*before, key.name, [](const Entry& e) { return e.client.name; });

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/request.h"
+#include "mcp/project_rights.h"
 #include "server/client_account.h"
 
 namespace slipstream {
@@ -17,6 +18,8 @@ struct Client {
   Salt salt = 0;                                // keeps clients from sharing cached prefixes
   int priority = 1;                             // 2 gets twice as many turns as 1
   std::shared_ptr<ClientAccount> account = {};  // null: not counted; shared with the list of keys
+
+  std::shared_ptr<const ProjectRights> rights = {};  // to projects of the index; null: all
 
   void charge_prompt(std::size_t n_tokens) const {
     if (account) account->charge_prompt(n_tokens);

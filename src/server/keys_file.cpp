@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <boost/algorithm/hex.hpp>
 #include <boost/hash2/sha2.hpp>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "base/format.h"
@@ -18,8 +20,9 @@ namespace {
 
 constexpr std::size_t kNameBytesMax = 64;
 constexpr int kPriorityMax = 100;
-constexpr std::array<std::string_view, 6> kFields = {
-    "name", "key", "key_sha256", "priority", "max_parallel_requests", "tokens_per_minute"};
+constexpr std::array<std::string_view, 7> kFields = {
+    "name",    "key", "key_sha256", "priority", "max_parallel_requests", "tokens_per_minute",
+    "projects"};
 
 // The name becomes a word in the log and a label of metrics.
 bool is_name(std::string_view name) {
@@ -61,6 +64,24 @@ std::optional<KeyDigest> read_key(JsonFields& fields) {
   return digest;
 }
 
+// Links are followed where the folders exist, as the index does.
+std::vector<std::string> read_projects(JsonFields& fields) {
+  std::vector<std::string> projects = fields.texts("projects");
+  for (std::string& project : projects) {
+    if (!project.starts_with('/')) {
+      fields.refuse("projects",
+                    format_text("'{}' must be whole paths of folders, such as /srv/project",
+                                fields.path_of("projects")));
+      return {};
+    }
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(project, error);
+    if (!error) project = real.string();
+    while (project.size() > 1 && project.ends_with('/')) project.pop_back();
+  }
+  return projects;
+}
+
 ApiResult<ClientKey> read_entry(const Json& entry, std::string path) {
   if (!entry.is_object()) return refuse(path, format_text("'{}' must be an object", path));
   JsonFields fields(entry, std::move(path));
@@ -79,12 +100,14 @@ ApiResult<ClientKey> read_entry(const Json& entry, std::string path) {
   const auto priority = fields.integer("priority", 1, kPriorityMax);
   const auto n_requests = fields.integer("max_parallel_requests", 1, INT32_MAX);
   const auto n_tokens = fields.integer("tokens_per_minute", 1, INT32_MAX);
+  std::vector<std::string> projects = read_projects(fields);
   if (fields.error()) return std::unexpected(*fields.error());
   return ClientKey{.name = name,
                    .digest = digest.value_or(KeyDigest{}),
                    .priority = static_cast<int>(priority.value_or(1)),
                    .limits = {.n_requests_max = static_cast<int>(n_requests.value_or(0)),
-                              .n_tokens_per_minute_max = static_cast<int>(n_tokens.value_or(0))}};
+                              .n_tokens_per_minute_max = static_cast<int>(n_tokens.value_or(0))},
+                   .projects = std::move(projects)};
 }
 
 ApiResult<std::vector<ClientKey>> read_entries(const Json& file) {

@@ -2,8 +2,10 @@
 //
 //   {"keys": [{"name": "ann", "key": "..."},
 //             {"name": "batch", "key_sha256": "9f86d0...", "priority": 1,
-//              "max_parallel_requests": 2, "tokens_per_minute": 60000}]}
+//              "max_parallel_requests": 2, "tokens_per_minute": 60000},
+//             {"name": "bob", "key": "...", "projects": ["/srv/bob"]}]}
 //
+// Folders of the index that a key names as its projects are seen by those keys alone that name them.
 // A file that others may read must have hashes instead of keys. Unknown fields are refused, because
 // a misspelt limit would otherwise have no effect.
 //
@@ -29,6 +31,7 @@ struct ClientKey {
   KeyDigest digest;
   int priority = 1;  // 2 gets twice as many turns as 1
   ClientLimits limits = {};
+  std::vector<std::string> projects = {};  // folders, as whole paths
 };
 
 [[nodiscard]] Result<std::vector<ClientKey>> read_keys_file(const std::string& path);

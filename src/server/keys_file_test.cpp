@@ -71,6 +71,21 @@ TEST_F(KeysFile, WhatIsNotUnderstoodIsRefusedAndNoKeyIsShown) {
   }
 }
 
+TEST_F(KeysFile, NamesFoldersOfTheIndex) {
+  const auto keys = read(R"({"keys": [
+      {"name": "ann", "key": "first", "projects": ["/srv/ann/", "/srv/../srv/both"]},
+      {"name": "bob", "key": "second", "projects": "/srv/both"}]})");
+  ASSERT_TRUE(keys.has_value()) << keys.error().message;
+  EXPECT_EQ(keys->at(0).projects, (std::vector<std::string>{"/srv/ann", "/srv/both"}));
+  EXPECT_EQ(keys->at(1).projects, std::vector<std::string>{"/srv/both"});
+  for (const std::string wrong : {R"(["notes"])", R"([""])"}) {
+    EXPECT_TRUE(refusal(R"({"keys": [{"name": "ann", "key": "sec", "projects": )" + wrong + "}]}")
+                    .contains("whole paths"));
+  }
+  EXPECT_TRUE(refusal(R"({"keys": [{"name": "ann", "key": "sec", "projects": [1]}]})")
+                  .contains("an array of strings"));
+}
+
 TEST_F(KeysFile, OthersMayReadHashesOnly) {
   EXPECT_TRUE(refusal(R"({"keys": [{"name": "ann", "key": "sec"}]})", 0644).contains("chmod o-r"));
   EXPECT_EQ(refusal(R"({"keys": [{"name": "ann", "key": "sec"}]})", 0640), "taken");
@@ -98,6 +113,26 @@ TEST(ApiKeys, KnowsKeysOfBothKindsAndForgetsThoseThatAreGone) {
   keys.set_file_keys({});
   EXPECT_EQ(keys.check("Bearer first", "").error().status, 401);
   EXPECT_TRUE(keys.check("Bearer plain", "").has_value());
+}
+
+TEST(ApiKeys, FoldersThatAKeyNamesAreNotForOthers) {
+  Metrics metrics;
+  ApiKeys keys({"plain"}, metrics);
+  EXPECT_EQ(keys.check("Bearer plain", "")->rights, nullptr);
+  keys.set_file_keys(
+      {{.name = "ann", .digest = digest_of_key("first"), .projects = {"/a", "/x"}},
+       {.name = "bob", .digest = digest_of_key("second"), .projects = {"/b", "/x"}}});
+  const auto sees = [&keys](const std::string& key, std::string_view project) {
+    return keys.check("Bearer " + key, "")->rights->show(project);
+  };
+  EXPECT_TRUE(sees("first", "/a") && sees("first", "/x") && sees("first", "/c"));
+  EXPECT_FALSE(sees("first", "/b"));
+  EXPECT_TRUE(sees("second", "/b") && sees("second", "/x"));
+  EXPECT_FALSE(sees("second", "/a"));
+  EXPECT_TRUE(sees("plain", "/c"));
+  EXPECT_FALSE(sees("plain", "/a") || sees("plain", "/x"));
+  keys.set_file_keys({{.name = "ann", .digest = digest_of_key("first")}});
+  EXPECT_EQ(keys.check("Bearer plain", "")->rights, nullptr) << "no key names any now";
 }
 
 TEST(ApiKeys, WithoutAnyEverybodyMayAsk) {

@@ -41,7 +41,7 @@ ToolAnswer show_projects(std::span<const Project> projects) {
   return answer;
 }
 
-Result<ToolAnswer> call_list_projects(Corpus& corpus, const Json& /*arguments*/) {
+Result<ToolAnswer> call_list_projects(CorpusView& corpus, const Json& /*arguments*/) {
   Result<Corpus::Reader> reader = corpus.reader();
   if (!reader) return std::unexpected(reader.error());
   const Result<std::vector<Project>> projects = reader->projects();
@@ -54,7 +54,7 @@ Result<ToolAnswer> call_list_projects(Corpus& corpus, const Json& /*arguments*/)
   return answer;
 }
 
-Result<ToolAnswer> call_add_project(Corpus& corpus, const Json& arguments) {
+Result<ToolAnswer> call_add_project(CorpusView& corpus, const Json& arguments) {
   const Result<Project> project = corpus.add(text_of(arguments, "folder"));
   if (!project) return std::unexpected(project.error());
   ToolAnswer answer{.text = project_line(*project), .json = project_json(*project)};
@@ -62,7 +62,7 @@ Result<ToolAnswer> call_add_project(Corpus& corpus, const Json& arguments) {
   return answer;
 }
 
-Result<ToolAnswer> call_index_status(Corpus& corpus, const Json& arguments) {
+Result<ToolAnswer> call_index_status(CorpusView& corpus, const Json& arguments) {
   Result<Corpus::Reader> reader = corpus.reader();
   if (!reader) return std::unexpected(reader.error());
   Result<std::vector<Project>> projects = named_projects(*reader, arguments);
@@ -103,7 +103,7 @@ Result<ToolAnswer> call_index_status(Corpus& corpus, const Json& arguments) {
   return answer;
 }
 
-Result<ToolAnswer> call_wait_until_fresh(Corpus& corpus, const Json& arguments) {
+Result<ToolAnswer> call_wait_until_fresh(CorpusView& corpus, const Json& arguments) {
   const std::chrono::seconds seconds(integer_of(arguments, "seconds", kWaitSecondsUsual));
   if (Result<void> waited = corpus.wait_until_fresh(seconds); !waited) {
     return std::unexpected(waited.error());

@@ -51,7 +51,7 @@ Lines cut_lines(std::string_view text, int first, int last) {
   return lines;
 }
 
-Result<ToolAnswer> call_read_lines(Corpus& corpus, const Json& arguments) {
+Result<ToolAnswer> call_read_lines(CorpusView& corpus, const Json& arguments) {
   Result<Corpus::Reader> reader = corpus.reader();
   if (!reader) return std::unexpected(reader.error());
   Result<NamedFile> named = named_file(*reader, arguments);

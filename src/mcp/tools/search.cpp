@@ -21,39 +21,18 @@ constexpr std::string_view kProject =
 constexpr std::string_view kPrefix =
     "Only files whose path in the project begins so, such as src/net/";
 
-// Of the projects that are asked about; the best first.
-Result<SearchAnswer> search_projects(Corpus& corpus, Corpus::Reader& reader,
-                                     std::span<const Project> projects, SearchRequest request,
-                                     bool is_named) {
-  if (corpus.shows_all() && !is_named) return reader.searcher().search(request);
-  SearchAnswer all{.found = {}, .is_nothing_relevant = true, .was_cut = false};
-  for (const Project& project : projects) {
-    request.project = project.id;
-    Result<SearchAnswer> answer = reader.searcher().search(request);
-    if (!answer) return answer;
-    all.is_nothing_relevant &= answer->is_nothing_relevant;
-    all.was_cut |= answer->was_cut;
-    std::ranges::move(answer->found, std::back_inserter(all.found));
-  }
-  std::ranges::stable_sort(all.found, std::greater(), &Found::score);
-  if (std::ssize(all.found) > request.n_results_max) {
-    all.found.resize(static_cast<std::size_t>(request.n_results_max));
-  }
-  return all;
-}
-
-Result<ToolAnswer> call_search(Corpus& corpus, const Json& arguments) {
+Result<ToolAnswer> call_search(CorpusView& corpus, const Json& arguments) {
   Result<Corpus::Reader> reader = corpus.reader();
   if (!reader) return std::unexpected(reader.error());
   Result<std::vector<Project>> projects = named_projects(*reader, arguments);
   if (!projects) return std::unexpected(projects.error());
   const Freshness freshness = corpus.sync(*reader, *projects);
   const Result<SearchAnswer> answer =
-      search_projects(corpus, *reader, *projects,
-                      {.query = text_of(arguments, "query"),
-                       .path_prefix = text_of(arguments, "path"),
-                       .n_results_max = integer_of(arguments, "max_results", kPlacesUsual)},
-                      arguments.contains("project"));
+      corpus.search(*reader, *projects,
+                    {.query = text_of(arguments, "query"),
+                     .path_prefix = text_of(arguments, "path"),
+                     .n_results_max = integer_of(arguments, "max_results", kPlacesUsual)},
+                    !arguments.contains("project"));
   if (!answer) return std::unexpected(answer.error());
   ToolAnswer shown = show_places(answer->found, "has", freshness);
   shown.json["is_nothing_relevant"] = answer->found.empty();
@@ -76,7 +55,7 @@ Json shown_symbol(const FoundSymbol& symbol) {
           {"last_line", std::max(symbol.first_line, symbol.last_line)}};
 }
 
-Result<ToolAnswer> call_find_symbol(Corpus& corpus, const Json& arguments) {
+Result<ToolAnswer> call_find_symbol(CorpusView& corpus, const Json& arguments) {
   Result<Corpus::Reader> reader = corpus.reader();
   if (!reader) return std::unexpected(reader.error());
   Result<std::vector<Project>> projects = named_projects(*reader, arguments);
@@ -109,7 +88,7 @@ Result<ToolAnswer> call_find_symbol(Corpus& corpus, const Json& arguments) {
   return answer;
 }
 
-Result<ToolAnswer> call_find_related(Corpus& corpus, const Json& arguments) {
+Result<ToolAnswer> call_find_related(CorpusView& corpus, const Json& arguments) {
   Result<Corpus::Reader> reader = corpus.reader();
   if (!reader) return std::unexpected(reader.error());
   Result<NamedFile> file = named_file(*reader, arguments);

@@ -30,7 +30,7 @@ struct Tool {
   std::string description;
   Json schema;             // of the arguments
   bool only_reads = true;  // changes nothing
-  Result<ToolAnswer> (*call)(Corpus& corpus, const Json& arguments);
+  Result<ToolAnswer> (*call)(CorpusView& corpus, const Json& arguments);
 };
 
 // Those that clients of the corpus can call, always in the same order.

@@ -24,10 +24,8 @@ constexpr std::size_t kNearBelowPathMax = 2000;
 // So many of the best are read by the reranker.
 constexpr std::size_t kRerankedMax = 20;
 constexpr std::size_t kChunkBytesMax = std::size_t{8} << 20;
-// A place answers a query if its terms have this share of the query's weight. Of a long question a
-// smaller one is enough, if it is of several terms, or of two that stand side by side, as the words
-// of a name do.
-constexpr double kShareMin = 0.4;
+// Of a long question a smaller share of its weight is enough, if it is of several terms, or of two
+// that stand side by side, as the words of a name do.
 constexpr double kShareOfPairMin = 0.25;
 constexpr double kShareOfManyMin = 0.15;
 constexpr std::size_t kManyTerms = 4;
@@ -60,8 +58,8 @@ struct Searcher::Place {
   const Project* project = nullptr;
 };
 
-bool Searcher::answers(const Place& place) {
-  return is_near(place.nearness) || place.defines_name || place.rank.share >= kShareMin ||
+bool Searcher::answers(const Place& place, double share_min) {
+  return is_near(place.nearness) || place.defines_name || place.rank.share >= share_min ||
          (place.rank.share >= kShareOfPairMin && place.rank.has_pair) ||
          (place.rank.share >= kShareOfManyMin && place.rank.terms.size() >= kManyTerms);
 }
@@ -323,7 +321,8 @@ Result<SearchAnswer> Searcher::search(const SearchRequest& request) {
   }
   order(places, *weight);
 
-  if (std::ranges::none_of(places, answers)) {
+  if (std::ranges::none_of(
+          places, [&request](const Place& place) { return answers(place, request.share_min); })) {
     answer.is_nothing_relevant = true;
     return answer;
   }

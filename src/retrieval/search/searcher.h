@@ -45,6 +45,8 @@ struct SearchRequest {
   std::string path_prefix = {};           // only files below it, relative to the root; empty: all
   int n_results_max = 8;
   int n_of_file_max = 3;
+  // A place answers the query if it has this share of the weight of its words, or less of a long one.
+  double share_min = 0.4;
   // What meaning counts beside words, from 0 to 1; none: what is best for the kind of query.
   std::optional<double> meaning = {};
 };
@@ -113,7 +115,7 @@ class Searcher {
   // The statement, made once.
   [[nodiscard]] Result<Statement*> prepared(const std::string& sql);
   // Whether it is worth showing at all.
-  [[nodiscard]] static bool answers(const Place& place);
+  [[nodiscard]] static bool answers(const Place& place, double share_min);
   [[nodiscard]] static Found found_of(const Place& place, const Query& query);
 
   Database database_;

@@ -208,7 +208,8 @@ std::string writer_lock_path(const std::string& index_path) { return index_path 
 
 Result<Database> open_index(const std::string& path) {
   std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
   if (error) {
     return fail(Code::kIo, format_text("cannot make the folder of {}: {}", path, error.message()));
   }

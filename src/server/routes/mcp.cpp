@@ -32,12 +32,12 @@ class McpWaiting {
   std::atomic<int>& n_waiting_;
 };
 
-RouteAnswer with_mcp(const RouteParts& parts, HttpExchange& exchange) {
+RouteAnswer with_mcp(const RouteParts& parts, HttpExchange& exchange, const Client& client) {
   if (parts.mcp == nullptr) {
     co_return std::unexpected(ApiError{
         .status = 404, .message = "There is no /mcp: the server was started without --mcp"});
   }
-  co_return co_await parts.mcp->answer(exchange);
+  co_return co_await parts.mcp->answer(exchange, client);
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ HttpReply mcp_refusal(const ApiError& error) {
               rpc_reply(Json(), RpcError{.code = error.status, .message = error.message}))};
 }
 
-RouteAnswer McpRoutes::answer(HttpExchange& exchange) {
+RouteAnswer McpRoutes::answer(HttpExchange& exchange, const Client& client) {
   if (const auto problem = co_await exchange.read_body(kMcpLimits.message_bytes_max)) {
     co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
   }
@@ -63,7 +63,7 @@ RouteAnswer McpRoutes::answer(HttpExchange& exchange) {
     const McpHeaders headers{.revision = header_of(request, "MCP-Protocol-Version"),
                              .method = header_of(request, "Mcp-Method"),
                              .name = header_of(request, "Mcp-Name")};
-    return server_.answer(server_.read(request.body(), &headers, nullptr));
+    return server_.answer(server_.read(request.body(), &headers, nullptr), client.rights);
   });
   (void)co_await exchange.reply({.status = reply.http_status, .body = std::move(reply.text)});
   co_return ApiResult<void>();
@@ -73,7 +73,7 @@ void add_mcp_routes(RouteTable& table, const RouteParts& parts) {
   table.add({.method = boost::beast::http::verb::post,
              .path = "/mcp",
              .answer = [&parts](HttpExchange& exchange,
-                                const Client&) { return with_mcp(parts, exchange); },
+                                const Client& client) { return with_mcp(parts, exchange, client); },
              .refusal = mcp_refusal});
 }
 

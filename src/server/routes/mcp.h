@@ -20,7 +20,7 @@ class McpRoutes {
   // REQUIRES: the server outlives this.
   explicit McpRoutes(McpServer& server) : server_(server) {}
 
-  RouteAnswer answer(HttpExchange& exchange);
+  RouteAnswer answer(HttpExchange& exchange, const Client& client);
   // Ends waits for the index.
   void stop() { server_.stop(); }
 
