@@ -220,6 +220,16 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->type_name("FOLDER");
   serve->add_flag("--mcp-allow-add", options.mcp_clients_may_add,
                   "With --mcp: clients may add folders of this machine to the index");
+  serve
+      ->add_option("--retrieve", options.retrieve,
+                   "Search this folder of the index for each message of a chat, and put what is "
+                   "found before it; 'all' for all folders (default: for chats that ask for it)")
+      ->type_name("FOLDER");
+  serve
+      ->add_option("--retrieve-budget", options.n_retrieved_tokens_max,
+                   "Tokens that may be put before one message, at most a quarter of the context")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   slipstream::index::add_index_option(*serve, options.index);
   serve
       ->add_option("--drain-timeout", options.drain_seconds_max,

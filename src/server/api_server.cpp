@@ -93,7 +93,7 @@ class ApiServer::Impl {
   }
 
   void set_models(ModelPoolOptions models) {
-    pool_ = std::make_unique<ModelPool>(std::move(models), metrics_);
+    pool_ = std::make_unique<ModelPool>(std::move(models), metrics_, options_.retrieval);
     if (ModelLibrary* library = pool_->library()) {
       library_ = std::make_unique<LibraryRoutes>(*pool_, *library);
     }

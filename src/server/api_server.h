@@ -16,6 +16,7 @@
 namespace slipstream {
 
 class McpServer;
+class Retrieval;
 
 struct ApiServerOptions {
   HttpOptions http;
@@ -23,11 +24,12 @@ struct ApiServerOptions {
   std::string keys_file = {};         // more keys, with limits (keys_file.h); empty: none
   BrowserGuardOptions browsers = {};
   ResponseStoreOptions responses = {};
-  McpServer* mcp = nullptr;     // answers /mcp, and outlives the server; null: nobody does
-  std::string build_info = {};  // of the program, for /props
-  int n_restarts = 0;           // of the process, for /metrics
-  int n_workers = 2;            // threads that turn bodies into requests to the engine
-  int n_waiting_max = 256;      // limit of requests that wait for a worker
+  McpServer* mcp = nullptr;        // answers /mcp, and outlives the server; null: nobody does
+  Retrieval* retrieval = nullptr;  // outlives the server; null: chats cannot ask for it
+  std::string build_info = {};     // of the program, for /props
+  int n_restarts = 0;              // of the process, for /metrics
+  int n_workers = 2;               // threads that turn bodies into requests to the engine
+  int n_waiting_max = 256;         // limit of requests that wait for a worker
 };
 
 class ApiServer {

@@ -13,10 +13,11 @@ namespace slipstream {
 
 namespace asio = boost::asio;
 
-ModelPool::ModelPool(ModelPoolOptions options, Metrics& metrics)
+ModelPool::ModelPool(ModelPoolOptions options, Metrics& metrics, Retrieval* retrieval)
     : bytes_max_(options.bytes_max),
       idle_time_max_(options.idle_time_max),
       metrics_(metrics),
+      retrieval_(retrieval),
       library_(std::move(options.library)) {
   {
     const MutexLock lock(mutex_);
@@ -294,6 +295,7 @@ void ModelPool::settle(Entry& entry, Result<std::unique_ptr<ServedModel>> loaded
       if (!entry.waiting.empty()) entry.promised_until = Clock::now() + kTimeToTakeIt;
       entry.loaded = std::move(*loaded);
       entry.loaded->metrics = &metrics_.requests_of(entry.model.name);
+      entry.loaded->retrieval = retrieval_;
       log::info("serve.load", {{"model", entry.model.name}});
     } else {
       entry.error = loaded.error();

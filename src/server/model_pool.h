@@ -48,7 +48,8 @@ struct ModelPoolOptions {
 
 class ModelPool {
  public:
-  ModelPool(ModelPoolOptions options, Metrics& metrics);
+  // retrieval: for all models; null: there is no index.
+  ModelPool(ModelPoolOptions options, Metrics& metrics, Retrieval* retrieval = nullptr);
   ~ModelPool();
   ModelPool(const ModelPool&) = delete;
   ModelPool& operator=(const ModelPool&) = delete;
@@ -108,6 +109,7 @@ class ModelPool {
   const std::uint64_t bytes_max_;
   const std::chrono::seconds idle_time_max_;
   Metrics& metrics_;
+  Retrieval* const retrieval_;
   mutable Mutex mutex_;
   std::condition_variable_any has_work_;
   std::deque<Entry> entries_ SLIP_GUARDED_BY(mutex_);  // entries are never moved or removed

@@ -13,12 +13,15 @@
 
 namespace slipstream {
 
+class Retrieval;
+
 struct ServedModel {
   std::string name;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<ChatTemplate> chat_template = {};  // null: the model is not for chats
   std::unique_ptr<EmbeddingWorker> embeddings = {};  // null: embeddings were not requested
   RequestMetrics* metrics = nullptr;                 // owned and set by the server
+  Retrieval* retrieval = nullptr;                    // as well; null: there is no index
   std::string file_name = {};
   std::string system_fingerprint = {};  // of model, cache and program; empty: not known
   std::string kv_scheme = {};

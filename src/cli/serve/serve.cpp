@@ -14,12 +14,10 @@
 #include "base/log.h"
 #include "base/service_manager.h"
 #include "cli/build_info.h"
-#include "cli/index/index.h"
 #include "cli/serve/models.h"
+#include "cli/serve/offered_index.h"
 #include "cli/serve/supervisor.h"
-#include "cli/version.h"
 #include "engine/model/model.h"
-#include "mcp/mcp_server.h"
 #include "server/api_server.h"
 #include "server/http/crash_notice.h"
 #include "server/http/listener.h"
@@ -103,22 +101,6 @@ Result<bool> wait_for_models(const ApiServer& server, const StopSignals& signals
 // system when freed. By default glibc would in time keep up to 64 MB in the heap of each thread.
 void return_large_blocks() { ::mallopt(M_MMAP_THRESHOLD, 1 << 20); }
 
-// Null: clients do not see the index.
-Result<std::unique_ptr<McpServer>> open_mcp(const Options& options) {
-  if (!options.offers_mcp) {
-    if (options.mcp_folders.empty() && !options.mcp_clients_may_add) return nullptr;
-    return fail(Code::kInvalidArgument,
-                "--mcp-project and --mcp-allow-add are for --mcp: give it, too");
-  }
-  Result<std::unique_ptr<Corpus>> corpus =
-      Corpus::open({.index_path = index::index_path(options.index),
-                    .folders = options.mcp_folders,
-                    .clients_may_add = options.mcp_clients_may_add,
-                    .n_threads = 1});  // models need the others
-  if (!corpus) return std::unexpected(corpus.error());
-  return std::make_unique<McpServer>(std::move(*corpus), kVersion);
-}
-
 Result<void> try_serve(const Options& options, UniqueFd listener) {
   StopSignals signals;
   if (const char* key = std::getenv("SLIPSTREAM_API_KEY");
@@ -141,9 +123,10 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
     server_options.responses.folder = options.responses_dir;
     server_options.responses.bytes_max = options.responses_bytes;
   }
-  const Result<std::unique_ptr<McpServer>> mcp = open_mcp(options);
-  if (!mcp) return std::unexpected(mcp.error());
-  server_options.mcp = mcp->get();
+  const Result<OfferedIndex> index = offered_index(options);
+  if (!index) return std::unexpected(index.error());
+  server_options.mcp = index->mcp.get();
+  server_options.retrieval = index->retrieval.get();
   server_options.build_info = build_info();
   server_options.n_restarts = n_restarts_by_supervisor().value_or(0);
   server_options.http.listener = listener.release();

@@ -36,6 +36,8 @@ struct Options {
   std::string index;                     // empty: the user's
   std::vector<std::string> mcp_folders;  // only these; empty: all of the index
   bool mcp_clients_may_add = false;      // folders of their choice
+  std::string retrieve;                  // a folder, or "all": chats are searched for; empty: not
+  int n_retrieved_tokens_max = 1500;     // for one message
   std::vector<std::string> api_keys;
   std::string keys_file;             // more keys, with limits; empty: none
   std::vector<std::string> hosts;    // names of this server, for the Host header

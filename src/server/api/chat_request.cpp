@@ -176,6 +176,7 @@ ApiResult<ChatRequest> read_chat_request(Json& body) {
   request.tool_choice = read_tool_choice(fields, request.tools);
   read_logprobs(fields, request.options.sampling);
   request.reasoning = read_reasoning(fields);
+  request.retrieval = read_retrieval(fields);
   request.response_schema = read_response_format(fields, body);
   check_demands(fields, request);
   read_continuation(fields, request);

@@ -9,6 +9,7 @@
 
 #include "server/api/generation_options.h"
 #include "server/api/reasoning_demand.h"
+#include "server/api/retrieval_demand.h"
 
 namespace slipstream {
 
@@ -29,6 +30,7 @@ struct ChatRequest {
   Json template_variables = {};  // "chat_template_kwargs"
   // From "response_format": the schema that the answer must match, unless it calls tools.
   std::optional<Json> response_schema = {};
+  std::optional<RetrievalDemand> retrieval = {};
   bool adds_generation_prompt = true;
   bool continues_last = false;  // the answer continues the last message
 };

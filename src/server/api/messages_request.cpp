@@ -173,6 +173,7 @@ ApiResult<MessagesRequest> read(Json& body, bool must_have_max_tokens) {
   request.chat.tools = std::move(*tools);
   request.chat.tool_choice = read_call_choice(fields, request.chat.tools);
   request.chat.reasoning = read_thinking(fields);
+  request.chat.retrieval = read_retrieval(fields);
   request.chat.response_schema = read_output_format(fields, body);
   check_demands(fields, request.chat);
   request.chat.continues_last = begins_answer(request.chat.messages.back());

@@ -18,17 +18,9 @@
 
 #include "base/mutex.h"
 #include "engine/request.h"
-#include "server/json.h"
+#include "server/recall/sources.h"
 
 namespace slipstream {
-
-// Where an added text comes from.
-struct RecallSource {
-  std::string project;  // its root; empty: the conversation itself
-  std::string path;     // relative to it
-  int first_line = 0;
-  int last_line = 0;
-};
 
 struct AddedText {
   std::string text;

@@ -41,13 +41,13 @@ std::unique_ptr<TurnWriter> early_message_writer(const ServedModel& model) {
 }
 
 Prepared prepare_count(ServedModel& model, HttpExchange& /*exchange*/, Json& body,
-                       const Client& /*client*/) {
+                       const Client& client) {
   if (const auto checked = check_chat(model, body, {"system", "messages", "tools"}); !checked) {
     return std::unexpected(checked.error());
   }
   ApiResult<MessagesRequest> request = read_count_tokens_request(body);
   if (!request) return std::unexpected(request.error());
-  const ApiResult<std::size_t> n_tokens = count_prompt(model, std::move(request->chat));
+  const ApiResult<std::size_t> n_tokens = count_prompt(model, std::move(request->chat), client);
   if (!n_tokens) return std::unexpected(n_tokens.error());
   return std::make_unique<PreparedReply>(HttpReply{.body = dump({{"input_tokens", *n_tokens}})});
 }

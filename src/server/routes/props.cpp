@@ -133,13 +133,13 @@ RouteAnswer answer_slots(const RouteParts& parts, HttpExchange& exchange) {
 }
 
 Prepared prepare_template(ServedModel& model, HttpExchange& /*exchange*/, Json& body,
-                          const Client& /*client*/) {
+                          const Client& client) {
   if (const auto checked = check_chat(model, body); !checked) {
     return std::unexpected(checked.error());
   }
   ApiResult<ChatRequest> request = read_chat_request(body);
   if (!request) return std::unexpected(request.error());
-  const ApiResult<std::string> prompt = prompt_text(model, std::move(*request));
+  const ApiResult<std::string> prompt = prompt_text(model, std::move(*request), client);
   if (!prompt) return std::unexpected(prompt.error());
   return std::make_unique<PreparedReply>(HttpReply{.body = dump({{"prompt", *prompt}})});
 }

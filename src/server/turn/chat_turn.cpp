@@ -10,6 +10,7 @@
 #include "server/bounded_json.h"
 #include "server/demand/answer_grammar.h"
 #include "server/output/output_parser.h"
+#include "server/recall/retrieval.h"
 #include "server/turn/generation.h"
 #include "server/turn/prompt_boundaries.h"
 #include "server/turn/reasoning.h"
@@ -41,6 +42,22 @@ ApiResult<MarkedText> render(const ServedModel& model, ChatRequest& request) {
                                    .n_argument_values_max = n_values_max(model)});
   if (!text) return refuse("messages", text.error().message);
   return std::move(*text);
+}
+
+// Puts before messages what the index has on them. Null: nothing.
+ApiResult<std::shared_ptr<const ShownSources>> add_retrieved(const ServedModel& model,
+                                                             ChatRequest& request,
+                                                             const Client& client) {
+  if (model.retrieval == nullptr) {
+    if (!request.retrieval || !request.retrieval->is_on) return nullptr;
+    return refuse("retrieval",
+                  "'retrieval': the server has no index: start it with --retrieve or --mcp");
+  }
+  ApiResult<ShownSources> sources = model.retrieval->add_to(request, model.engine->vocabulary(),
+                                                            model.engine->n_context(), client);
+  if (!sources) return std::unexpected(sources.error());
+  if (sources->all.empty()) return nullptr;
+  return std::make_shared<const ShownSources>(std::move(*sources));
 }
 
 ApiResult<std::vector<Token>> tokens_of(const ServedModel& model, const MarkedText& prompt) {
@@ -87,13 +104,21 @@ ApiResult<void> check_chat(const ServedModel& model, const Json& body,
   return check_values(model, sizes);
 }
 
-ApiResult<std::string> prompt_text(const ServedModel& model, ChatRequest request) {
+ApiResult<std::string> prompt_text(const ServedModel& model, ChatRequest request,
+                                   const Client& client) {
+  if (const auto added = add_retrieved(model, request, client); !added) {
+    return std::unexpected(added.error());
+  }
   const ApiResult<MarkedText> prompt = render(model, request);
   if (!prompt) return std::unexpected(prompt.error());
   return prompt->text();
 }
 
-ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request) {
+ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request,
+                                    const Client& client) {
+  if (const auto added = add_retrieved(model, request, client); !added) {
+    return std::unexpected(added.error());
+  }
   const ApiResult<MarkedText> prompt = render(model, request);
   if (!prompt) return std::unexpected(prompt.error());
   const ApiResult<std::vector<Token>> tokens = tokens_of(model, *prompt);
@@ -106,6 +131,8 @@ ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest reques
 
 ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model, HttpExchange& exchange,
                                             ChatRequest request, const Client& client) {
+  ApiResult<std::shared_ptr<const ShownSources>> sources = add_retrieved(model, request, client);
+  if (!sources) return std::unexpected(sources.error());
   const std::string first_words = first_words_of_user(request.messages);
   const ApiResult<MarkedText> rendered = render(model, request);
   if (!rendered) return std::unexpected(rendered.error());
@@ -131,7 +158,8 @@ ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model, HttpExchange& ex
           .parsing = OutputParser::Options{.format = format,
                                            .tools = ToolSet(request.tools),
                                            .starts_in_reasoning = reasoning.is_open,
-                                           .ends_with_call = !request.tool_choice.allows_several}});
+                                           .ends_with_call = !request.tool_choice.allows_several},
+          .sources = std::move(*sources)});
   std::vector<int> boundaries;
   if (model.engine->saves_at_boundaries()) {
     boundaries = prompt_boundaries(model.engine->vocabulary(), *rendered, *tokens, first_words);

@@ -36,10 +36,12 @@ struct FieldSize {
                                            std::span<const FieldSize> fields);
 
 // The prompt of a conversation. REQUIRES: check_chat().
-[[nodiscard]] ApiResult<std::string> prompt_text(const ServedModel& model, ChatRequest request);
+[[nodiscard]] ApiResult<std::string> prompt_text(const ServedModel& model, ChatRequest request,
+                                                 const Client& client);
 
 // The number of tokens of a conversation's prompt. REQUIRES: check_chat().
-[[nodiscard]] ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request);
+[[nodiscard]] ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request,
+                                                  const Client& client);
 
 // REQUIRES: check_chat().
 [[nodiscard]] ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model,

@@ -26,6 +26,7 @@ Turn::Turn(ServedModel& model, HttpExchange& exchange, std::shared_ptr<ClientAcc
 Result<void> Turn::submit(GenerateRequest request) {
   Choice choice;
   if (options_.parsing) choice.parser = std::make_unique<OutputParser>(*options_.parsing);
+  if (options_.sources) choice.citations.emplace(options_.sources);
   if (choices_.size() % static_cast<std::size_t>(options_.n_per_prompt) == 0) {
     n_prompt_ += request.prompt.size();
   }
@@ -62,6 +63,9 @@ ChatDeltas Turn::deltas_of(Choice& choice, Event& event) {
   }
   for (const ChatDelta& delta : deltas) {
     choice.has_calls |= delta.kind == ChatDelta::Kind::kCallBegin;
+    if (choice.citations && delta.kind == ChatDelta::Kind::kContent) {
+      choice.citations->push(delta.text);
+    }
   }
   choice.has_said_something |= !deltas.empty();
   return deltas;
@@ -73,6 +77,7 @@ TurnEnd Turn::end_of(const Choice& choice, Ending ending) {
                                                              : TurnEnd::Reason::kLength,
               .matched_stop = std::move(ending.matched_stop),
               .said_nothing = !choice.has_said_something};
+  if (choice.citations) end.citations = choice.citations->finish();
   if (choice.has_calls && has_stopped) end.reason = TurnEnd::Reason::kToolCalls;
   return end;
 }

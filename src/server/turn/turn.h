@@ -24,6 +24,7 @@
 #include "server/output/chat_delta.h"
 #include "server/output/output_parser.h"
 #include "server/served_model.h"
+#include "server/turn/citations.h"
 #include "server/turn/engine_stream.h"
 
 namespace slipstream {
@@ -37,6 +38,7 @@ struct TurnEnd {
   Reason reason;
   std::string matched_stop = {};  // the stop string that ended the choice, if any
   bool said_nothing = false;      // in the whole choice
+  std::vector<Citation> citations = {};
 };
 
 // What is new in one choice. All fields may be empty.
@@ -55,6 +57,7 @@ class Turn {
   struct Options {
     int n_per_prompt = 1;
     std::optional<OutputParser::Options> parsing = {};  // none: all output is content
+    std::shared_ptr<const ShownSources> sources = {};   // that answers may cite; null: none
   };
   // account: is charged for the generated tokens; may be null.
   Turn(ServedModel& model, HttpExchange& exchange, std::shared_ptr<ClientAccount> account,
@@ -77,7 +80,8 @@ class Turn {
 
  private:
   struct Choice {
-    std::unique_ptr<OutputParser> parser;  // null: the output is not parsed
+    std::unique_ptr<OutputParser> parser;     // null: the output is not parsed
+    std::optional<CitationFinder> citations;  // none: there is nothing to cite
     bool has_calls = false;
     bool has_said_something = false;
     bool is_complete = false;  // the model wrote the only call that it is allowed

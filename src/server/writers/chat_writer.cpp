@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "server/writers/annotations.h"
+
 namespace slipstream {
 
 namespace {
@@ -109,7 +111,9 @@ std::vector<Json> ChatWriter::choices_of(TurnStep step) {
     chunks.push_back(chunk_choice(step.choice, Json::object(), std::move(pending_logprobs), {}));
   }
   if (step.end) {
-    chunks.push_back(chunk_choice(step.choice, Json::object(), {}, name(step.end->reason)));
+    Json delta = Json::object();
+    if (!step.end->citations.empty()) delta["annotations"] = chat_annotations(step.end->citations);
+    chunks.push_back(chunk_choice(step.choice, std::move(delta), {}, name(step.end->reason)));
     note_silence(*step.end, chunks.back());
   }
   return chunks;
@@ -128,7 +132,11 @@ Json ChatWriter::choice(std::size_t idx) {
                {"message", message_of(all.answer)},
                {"logprobs", logprobs(all.tokens)},
                {"finish_reason", all.end ? Json(name(all.end->reason)) : Json()}};
-  if (all.end) note_silence(*all.end, json);
+  if (!all.end) return json;
+  note_silence(*all.end, json);
+  if (!all.end->citations.empty()) {
+    json["message"]["annotations"] = chat_annotations(all.end->citations);
+  }
   return json;
 }
 

@@ -91,7 +91,7 @@ Json ResponseOutput::part(const Item& item) {
   if (item.kind == Kind::kReasoning) return {{"type", "reasoning_text"}, {"text", item.text}};
   return {{"type", "output_text"},
           {"text", item.text},
-          {"annotations", Json::array()},
+          {"annotations", item.annotations},
           {"logprobs", Json::array()}};
 }
 

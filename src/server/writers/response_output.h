@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/json.h"
@@ -25,6 +26,7 @@ class ResponseOutput {
     std::string name = {};     // of the function that is called
     std::string call_id = {};  // links the call to its result
     Status status = Status::kInProgress;
+    Json annotations = Json::array();
   };
 
   // spaces: ResponseTools::spaces.
@@ -37,6 +39,7 @@ class ResponseOutput {
   [[nodiscard]] bool begins_item(const ChatDelta& delta) const;
   void begin(const ChatDelta& delta);
   void append(const std::string& text) { items_.back().text += text; }
+  void annotate(Json annotations) { items_.back().annotations = std::move(annotations); }
   void close(bool is_complete);
 
   [[nodiscard]] bool is_open() const {

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "server/sse.h"
 #include "server/store/response_id.h"
+#include "server/writers/annotations.h"
 
 namespace slipstream {
 namespace {
@@ -104,7 +105,21 @@ void ResponsesWriter::take(const TurnStep& step) {
   for (const ChatDelta& delta : step.deltas) take(delta);
   if (!step.end) return;
   ending_ = step.end;
-  if (output_.is_open()) close_item(!was_cut_short());
+  if (!output_.is_open()) return;
+  if (output_.last().kind == Kind::kMessage) announce_citations(ending_->citations);
+  close_item(!was_cut_short());
+}
+
+void ResponsesWriter::announce_citations(std::span<const Citation> citations) {
+  Json annotations = response_annotations(citations);
+  for (std::size_t i = 0; streams_ && i < annotations.size(); ++i) {
+    emit("response.output_text.annotation.added", {{"item_id", output_.last().id},
+                                                   {"output_index", output_.last_idx()},
+                                                   {"content_index", 0},
+                                                   {"annotation_index", i},
+                                                   {"annotation", annotations[i]}});
+  }
+  output_.annotate(std::move(annotations));
 }
 
 void ResponsesWriter::take(const ChatDelta& delta) {

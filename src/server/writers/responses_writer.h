@@ -10,6 +10,7 @@
 #include <ctime>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -55,6 +56,7 @@ class ResponsesWriter final : public TurnWriter {
   // Written as text, without building JSON: there is one of these for each token.
   void announce_text(const std::string& text);
   void announce_end_of_item();
+  void announce_citations(std::span<const Citation> citations);
   // fields: those of the event besides its type and number.
   void emit(std::string_view type, const Json& fields);
   void emit_response(std::string_view type, const std::string& response);

@@ -1,0 +1,61 @@
+#include "cli/serve/offered_index.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/index/index.h"
+#include "cli/version.h"
+
+namespace slipstream::serve {
+namespace {
+
+constexpr std::string_view kAll = "all";
+
+// The folders that clients and chats see; none: all of the index.
+std::vector<std::string> seen_folders(const Options& options) {
+  std::vector<std::string> folders = options.mcp_folders;
+  const bool is_only = !options.offers_mcp || !folders.empty();
+  if (is_only && !options.retrieve.empty() && options.retrieve != kAll) {
+    folders.push_back(options.retrieve);
+  }
+  return folders;
+}
+
+}  // namespace
+
+Result<OfferedIndex> offered_index(const Options& options) {
+  if (!options.offers_mcp && (!options.mcp_folders.empty() || options.mcp_clients_may_add)) {
+    return fail(Code::kInvalidArgument,
+                "--mcp-project and --mcp-allow-add are for --mcp: give it, too");
+  }
+  if (!options.offers_mcp && options.retrieve.empty()) return OfferedIndex{};
+  const std::string path = index::index_path(options.index);
+  std::optional<std::string> usual_project;
+  if (options.retrieve == kAll) {
+    usual_project = "";
+  } else if (!options.retrieve.empty()) {
+    Result<Database> database = open_index(path);
+    if (!database) return std::unexpected(database.error());
+    Result<std::string> root = root_in_index(*database, options.retrieve);
+    if (!root) return std::unexpected(root.error());
+    usual_project = std::move(*root);
+  }
+  Result<std::unique_ptr<Corpus>> opened =
+      Corpus::open({.index_path = path,
+                    .folders = seen_folders(options),
+                    .clients_may_add = options.mcp_clients_may_add,
+                    .n_threads = 1});  // models need the others
+  if (!opened) return std::unexpected(opened.error());
+  const std::shared_ptr<Corpus> corpus = std::move(*opened);
+  OfferedIndex offered;
+  offered.retrieval =
+      std::make_unique<Retrieval>(RetrievalOptions{.corpus = corpus,
+                                                   .usual_project = std::move(usual_project),
+                                                   .n_tokens_max = options.n_retrieved_tokens_max});
+  if (options.offers_mcp) offered.mcp = std::make_unique<McpServer>(corpus, kVersion);
+  return offered;
+}
+
+}  // namespace slipstream::serve

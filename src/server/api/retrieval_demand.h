@@ -1,0 +1,27 @@
+// RetrievalDemand: what a request wants of the index: "retrieval" in all APIs for chats.
+//
+//   {"project": "/home/ann/notes", "budget": 1000}   of this project, at most so many tokens
+//   {} or true                                       of the server's usual project, or of all
+//   {"budget": 0}                                    nothing new: what was shown before stays
+//   false                                            nothing, whatever the server does usually
+//
+// Threads: plain data. Errors: kept in the JsonFields (json_fields.h).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "server/api/json_fields.h"
+
+namespace slipstream {
+
+struct RetrievalDemand {
+  bool is_on = true;
+  std::string project = {};              // empty: the usual one
+  std::optional<int> n_tokens_max = {};  // none: as many as usual
+};
+
+// None: the request says nothing about it.
+[[nodiscard]] std::optional<RetrievalDemand> read_retrieval(JsonFields& fields);
+
+}  // namespace slipstream
