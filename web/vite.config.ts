@@ -35,7 +35,7 @@ export default defineConfig({
   // `npm run dev`: the page from Vite, the API from a running `slipstream serve`. The server's own
   // name as origin, for it refuses pages of others.
   server: {
-    proxy: Object.fromEntries(['/v1', '/metrics', '/slipstream', '/health'].map((path) =>
+    proxy: Object.fromEntries(['/v1', '/mcp', '/metrics', '/slipstream', '/health'].map((path) =>
       [path, { target: server, changeOrigin: true, headers: { origin: server } }])),
   },
 });

@@ -57,7 +57,7 @@ test('every page, narrow and wide, light and dark', async () => {
   await page.getByText('It is "amber lantern".', { exact: true }).waitFor();
   await answered(page);
   await look(page, 'chat');
-  for (const [key, name] of [['2', 'models'], ['3', 'dashboard'], ['4', 'settings']]) {
+  for (const [key, name] of [['2', 'files-none'], ['3', 'models'], ['4', 'dashboard'], ['5', 'settings']]) {
     await page.keyboard.press(`Alt+${key}`);
     await page.getByRole('heading', { level: 2 }).first().waitFor();
     await look(page, name);
@@ -115,7 +115,8 @@ test('keys alone: skip to the content, ask, copy, look at every page', async () 
   const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
   assert.equal(outline, 'solid', 'the focus is seen');
 
-  for (const [key, title] of [['2', 'Models'], ['3', 'Dashboard'], ['4', 'Settings']]) {
+  for (const [key, title] of [
+    ['2', 'Files'], ['3', 'Models'], ['4', 'Dashboard'], ['5', 'Settings']]) {
     await page.keyboard.press(`Alt+${key}`);
     await page.getByRole('heading', { level: 1, name: title }).waitFor();
   }

@@ -1,14 +1,16 @@
-// The frame: four pages and the way between them.
+// The frame: five pages and the way between them.
 import { useEffect, useRef } from 'preact/hooks';
 import { announcement } from './chat/answering.ts';
 import { ChatPage } from './pages/chat/chat_page.tsx';
 import { DashboardPage } from './pages/dashboard/dashboard_page.tsx';
+import { FilesPage } from './pages/files/files_page.tsx';
 import { ModelsPage } from './pages/models_page.tsx';
 import { SettingsPage } from './pages/settings_page.tsx';
 import { Icon } from './parts/icons.tsx';
 import { PAGES, hrefOf, place } from './place.ts';
 
-const NAMES = { chat: 'Chat', models: 'Models', dashboard: 'Dashboard', settings: 'Settings' };
+const NAMES = {
+  chat: 'Chat', files: 'Files', models: 'Models', dashboard: 'Dashboard', settings: 'Settings' };
 
 export function App() {
   const { page, id } = place.value;
@@ -34,6 +36,7 @@ export function App() {
       </nav>
       <main id="main" ref={main} tabIndex={-1}>
         {page === 'chat' && <ChatPage id={id} />}
+        {page === 'files' && <FilesPage />}
         {page === 'models' && <ModelsPage />}
         {page === 'dashboard' && <DashboardPage />}
         {page === 'settings' && <SettingsPage />}

@@ -6,6 +6,7 @@ import './styles/tokens.css';
 import './styles/base.css';
 import './styles/chat.css';
 import './styles/pages.css';
+import './styles/files.css';
 
 await openStore();
 render(<App />, document.getElementById('app')!);

@@ -1,9 +1,9 @@
-// Where in the app the user is: #/chat/ID, #/models, #/dashboard, #/settings. In the fragment, so
-// that the server has one page to answer with.
+// Where in the app the user is: #/chat/ID, #/files, #/models, #/dashboard, #/settings. In the
+// fragment, so that the server has one page to answer with.
 import { effect, signal } from '@preact/signals';
 
-export type Page = 'chat' | 'models' | 'dashboard' | 'settings';
-export const PAGES: Page[] = ['chat', 'models', 'dashboard', 'settings'];
+export type Page = 'chat' | 'files' | 'models' | 'dashboard' | 'settings';
+export const PAGES: Page[] = ['chat', 'files', 'models', 'dashboard', 'settings'];
 
 function read(): { page: Page; id: string } {
   const [page, id] = location.hash.replace(/^#\/?/, '').split('/');

@@ -7,7 +7,7 @@ export const SHORTCUTS = [
   { keys: '/', does: 'Write a message' },
   { keys: 'Ctrl Shift O', does: 'New chat' },
   { keys: 'Ctrl K', does: 'Search chats' },
-  { keys: 'Alt 1 … 4', does: 'Chat, Models, Dashboard, Settings' },
+  { keys: 'Alt 1 … 5', does: 'Chat, Files, Models, Dashboard, Settings' },
 ];
 
 const isWriting = (target: EventTarget | null) =>

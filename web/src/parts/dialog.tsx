@@ -5,7 +5,7 @@ import { Icon } from './icons.tsx';
 
 interface Props {
   title: string;
-  kind?: 'sheet' | 'box';
+  kind?: 'sheet' | 'box' | 'wide';
   onClose: () => void;
   children: ComponentChildren;
 }

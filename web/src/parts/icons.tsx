@@ -1,6 +1,7 @@
 // Line icons, drawn for this app.
 const PATHS = {
   chat: 'M4 5h16v11H9l-5 4z',
+  files: 'M3 6h6l2 3h10v10H3z',
   models: 'M12 3l8 4.5v9L12 21l-8-4.5v-9zM4 7.5l8 4.5 8-4.5M12 12v9',
   dashboard: 'M4 20V10M10 20V4M16 20v-7M22 20H2',
   settings: 'M4 7h8M16 7h4M14 5a2 2 0 1 0 0 4a2 2 0 0 0 0-4M4 17h2M10 17h10M8 15a2 2 0 1 0 0 4a2 2 0 0 0 0-4',
