@@ -55,6 +55,22 @@ test('content, reasoning, calls and usage are told apart', async () => {
   ]);
 });
 
+test('citations come with the end', async () => {
+  const cite = (url: string, more = {}) => ({ type: 'url_citation', url_citation: { url, ...more } });
+  const end = (annotations: object[]) => `data: ${JSON.stringify({ choices: [
+    { index: 0, delta: { annotations }, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`;
+  const [a, b] = ['file:///p/a.md#L1-L3', 'file:///p/b.c#L7-L7'];
+  const text = chunk({ content: 'It [1]' }) + end([
+    cite(a, { title: 'a.md:1-3', start_index: 3, end_index: 6 }), { type: 'file_citation' }, cite(b)]);
+  assert.deepEqual(await all(readChat(streamOf(text, 9))), [
+    { kind: 'content', text: 'It [1]' },
+    { kind: 'citations', citations: [
+      { url: a, title: 'a.md:1-3', start: 3, end: 6 }, { url: b, title: b, start: 0, end: 0 }] },
+    { kind: 'finish', reason: 'stop' },
+  ]);
+  assert.deepEqual(await all(readChat(streamOf(end([]), 9))), [{ kind: 'finish', reason: 'stop' }]);
+});
+
 test('a stream that breaks off is no complete answer', async () => {
   await assert.rejects(all(readChat(streamOf(chunk({ content: 'It' }), 8))), /ended before/);
 });

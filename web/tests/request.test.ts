@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { requestOf, toolsError } from '../src/chat/request.ts';
-import { type Message, NO_SAMPLING, newConversation, openCalls, titleOf } from '../src/chat/types.ts';
+import { type Message, NO_FILES, NO_SAMPLING, newConversation, openCalls, titleOf } from '../src/chat/types.ts';
 
 const CALL = { id: 'c1', name: 'lookup_name', arguments: '{"first":"amber"}' };
 const user: Message = { id: '1', role: 'user', content: 'Look it up' };
@@ -37,6 +37,27 @@ test('an answer that never came is not sent', () => {
   const empty: Message = { id: '4', role: 'assistant', content: '', note: 'Stopped' };
   const request = requestOf({ ...newConversation(''), messages: [user, empty, user] }, NO_SAMPLING);
   assert.equal((request as { messages: object[] }).messages.length, 2);
+});
+
+test('what was chosen of the files is said, and nothing where nobody chose', () => {
+  const sent = (files?: object) => {
+    const conversation = { ...newConversation(''), messages: [user] };
+    return requestOf({ ...conversation, ...(files && { files: { ...NO_FILES, ...files } }) },
+      NO_SAMPLING) as { retrieval?: object };
+  };
+  assert.ok(!('retrieval' in sent()));
+  assert.equal(sent({ project: '/home/ann/project', budget: '500' }).retrieval, false);
+  assert.deepEqual(sent({ is_on: true }).retrieval, {});
+  assert.deepEqual(sent({ is_on: true, project: '/home/ann/project', budget: ' 500' }).retrieval,
+    { project: '/home/ann/project', budget: 500 });
+});
+
+test('what an answer cites is kept here and not sent back', () => {
+  const answer: Message = { id: '5', role: 'assistant', content: 'It waits.',
+    citations: [{ url: 'file:///a.md#L1-L3', title: 'a.md:1-3', start: 0, end: 0 }] };
+  const request = requestOf({ ...newConversation(''), messages: [user, answer] }, NO_SAMPLING);
+  assert.deepEqual((request as { messages: object[] }).messages[1],
+    { role: 'assistant', content: 'It waits.' });
 });
 
 test('tools that cannot be sent are told', () => {

@@ -17,14 +17,28 @@ export interface PromptProgress {
   n_done: number; // those included
 }
 
+// A place that the answer was given, as the API names it.
+export interface Citation {
+  url: string;
+  title: string;
+  start: number; // where the answer names it, in characters; both 0: it does not
+  end: number;
+}
+
 export type ChatPiece =
   | { kind: 'content'; text: string }
   | { kind: 'reasoning'; text: string }
   | { kind: 'call'; index: number; id?: string; name?: string; arguments: string }
+  | { kind: 'citations'; citations: Citation[] }
   | { kind: 'notice'; text: string }
   | { kind: 'finish'; reason: string }
   | { kind: 'progress'; progress: PromptProgress }
   | { kind: 'usage'; usage: Usage };
+
+interface Annotation {
+  type: string;
+  url_citation?: { url?: string; title?: string; start_index?: number; end_index?: number };
+}
 
 interface Chunk {
   error?: { message?: string };
@@ -39,6 +53,7 @@ interface Chunk {
         id?: string;
         function?: { name?: string; arguments?: string };
       }[];
+      annotations?: Annotation[];
     };
     finish_reason?: string | null;
     notice?: string;
@@ -48,6 +63,15 @@ interface Chunk {
     completion_tokens: number;
     prompt_tokens_details?: { cached_tokens?: number; recomputed_tokens?: number };
   } | null;
+}
+
+// Kinds of annotations that are not known are left out.
+function citationsOf(annotations: Annotation[]): Citation[] {
+  return annotations.flatMap(({ type, url_citation }) => {
+    if (type !== 'url_citation' || !url_citation?.url) return [];
+    const { url, title = url, start_index = 0, end_index = 0 } = url_citation;
+    return [{ url, title, start: start_index, end: end_index }];
+  });
 }
 
 function* piecesOf(chunk: Chunk): Generator<ChatPiece> {
@@ -68,6 +92,8 @@ function* piecesOf(chunk: Chunk): Generator<ChatPiece> {
       ...(call.function?.name && { name: call.function.name }),
     };
   }
+  const citations = citationsOf(delta?.annotations ?? []);
+  if (citations.length > 0) yield { kind: 'citations', citations };
   if (choice?.notice) yield { kind: 'notice', text: choice.notice };
   if (choice?.finish_reason) yield { kind: 'finish', reason: choice.finish_reason };
   if (chunk.usage) {

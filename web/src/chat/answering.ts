@@ -37,6 +37,7 @@ function setReading(id: string, progress: PromptProgress | null) {
 function add(answer: Message, piece: ChatPiece) {
   if (piece.kind === 'content') answer.content += piece.text;
   if (piece.kind === 'reasoning') answer.reasoning = (answer.reasoning ?? '') + piece.text;
+  if (piece.kind === 'citations') answer.citations = piece.citations;
   if (piece.kind === 'notice') answer.note = piece.text;
   if (piece.kind === 'finish' && piece.reason === 'length') {
     answer.note = 'Ended at the limit of tokens';
@@ -64,7 +65,7 @@ async function collect(id: string, answer: Message, signal: AbortSignal, show: (
     setReading(id, null);
     if (piece.kind === 'usage') {
       answer.stats = watch.stats(piece.usage);
-    } else if (piece.kind !== 'finish') {
+    } else if (piece.kind !== 'finish' && piece.kind !== 'citations') {
       watch.note();
     }
     add(answer, piece);

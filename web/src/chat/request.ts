@@ -1,7 +1,7 @@
 // What is sent to the server of a conversation.
 //
 // Errors: a text for people, where something the user wrote cannot be sent.
-import type { Conversation, Message, Sampling } from './types.ts';
+import type { Conversation, FileSearch, Message, Sampling } from './types.ts';
 
 function messageOf(message: Message): object {
   if (message.role === 'tool') {
@@ -42,6 +42,11 @@ function samplingOf(defaults: Sampling, own: Sampling): Record<string, number> {
   return fields;
 }
 
+// Nothing is said of chats where nobody chose: a server may search for all of them.
+function retrievalOf({ is_on, project, budget }: FileSearch): object | false {
+  return is_on && { ...(project && { project }), ...(budget.trim() && { budget: Number(budget) }) };
+}
+
 export function requestOf(conversation: Conversation, defaults: Sampling): object {
   const error = toolsError(conversation.tools);
   if (error) throw new Error(error);
@@ -57,6 +62,7 @@ export function requestOf(conversation: Conversation, defaults: Sampling): objec
     ...(conversation.tools.trim() && { tools: JSON.parse(conversation.tools) }),
     ...(conversation.thinking && {
       chat_template_kwargs: { enable_thinking: conversation.thinking === 'on' } }),
+    ...(conversation.files && { retrieval: retrievalOf(conversation.files) }),
     ...samplingOf(defaults, conversation.sampling),
   };
 }

@@ -1,5 +1,6 @@
 // A conversation as it is kept.
 
+import type { Citation } from '../api/chat_stream.ts';
 import { newId } from './ids.ts';
 
 // Empty: as the server has it.
@@ -36,11 +37,20 @@ export interface Message {
   calls?: ToolCall[];
   call_id?: string; // of role tool: what it answers
   model?: string;
+  citations?: Citation[];
   stats?: AnswerStats;
   note?: string; // why it ended as it did, where that is no matter of course
   error?: string;
   needs_key?: boolean;
 }
+
+// What of the user's files is searched before an answer.
+export interface FileSearch {
+  is_on: boolean;
+  project: string; // empty: all folders
+  budget: string; // tokens at most; empty: as the server has it
+}
+export const NO_FILES: FileSearch = { is_on: false, project: '', budget: '' };
 
 export interface Conversation {
   id: string;
@@ -51,6 +61,7 @@ export interface Conversation {
   tools: string; // JSON as the user wrote it
   thinking: '' | 'on' | 'off'; // '': as the model's template has it
   sampling: Sampling; // over the defaults of the settings
+  files?: FileSearch; // chats of older versions have none
   messages: Message[];
 }
 

@@ -5,7 +5,7 @@ import { type ServedModel, servedModels } from '../../api/models.ts';
 import { ApiFailure } from '../../api/http.ts';
 import { running, say, stop } from '../../chat/answering.ts';
 import { add, find, storageProblem, update } from '../../chat/store.ts';
-import { type Conversation, newConversation, openCalls, titleOf } from '../../chat/types.ts';
+import { type Conversation, NO_FILES, newConversation, openCalls, titleOf } from '../../chat/types.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Icon } from '../../parts/icons.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -15,6 +15,7 @@ import { startChat } from '../../shortcuts.ts';
 import { ChatSettings } from './chat_settings.tsx';
 import { Composer } from './composer.tsx';
 import { ConversationList } from './conversation_list.tsx';
+import { FilesSwitch, useFolders } from './files_switch.tsx';
 import { Answer, UserMessage } from './message_view.tsx';
 import { Waiting } from './waiting.tsx';
 
@@ -26,6 +27,7 @@ function opened(id: string): Conversation {
   if (found) return found;
   const fresh = newConversation(settings.value.model);
   add(fresh);
+  drafts.value = { ...drafts.value, [id]: '', [fresh.id]: drafts.value[id] ?? '' };
   go('chat', fresh.id);
   return fresh;
 }
@@ -101,6 +103,7 @@ function useServedModels() {
 export function ChatPage({ id }: { id: string }) {
   const [shows, setShows] = useState<'' | 'list' | 'settings'>('');
   const { models, problem, load } = useServedModels();
+  const folders = useFolders();
   const conversation = find(id);
   const is_running = running.value.has(id);
   const text = drafts.value[id] ?? '';
@@ -146,13 +149,17 @@ export function ChatPage({ id }: { id: string }) {
           : <Welcome problem={problem} reload={load} />}
         <Composer text={text} is_running={is_running}
           is_waiting_for_tool={!is_running && openCalls(conversation?.messages ?? []).length > 0}
-          onText={(value) => setDraft(id, value)} onSend={send} onStop={() => stop(id)} />
+          onText={(value) => setDraft(id, value)} onSend={send} onStop={() => stop(id)}>
+          <FilesSwitch folders={folders} files={conversation?.files ?? NO_FILES}
+            onChange={(files) => void update(opened(id).id, { files })} />
+        </Composer>
       </section>
       {shows === 'list' && (
         <Dialog title="Chats" kind="sheet" onClose={() => setShows('')}>{list}</Dialog>
       )}
       {shows === 'settings' && conversation && (
-        <ChatSettings conversation={conversation} onClose={() => setShows('')} />
+        <ChatSettings conversation={conversation} has_files={folders.length > 0}
+          onClose={() => setShows('')} />
       )}
     </div>
   );

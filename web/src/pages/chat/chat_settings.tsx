@@ -2,7 +2,7 @@
 import { useId } from 'preact/hooks';
 import { toolsError } from '../../chat/request.ts';
 import { update } from '../../chat/store.ts';
-import type { Conversation } from '../../chat/types.ts';
+import { type Conversation, NO_FILES } from '../../chat/types.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { SamplingFields } from '../../parts/sampling_fields.tsx';
 import { settings } from '../../settings.ts';
@@ -12,12 +12,13 @@ const EXAMPLE = `[{"type": "function", "function": {
   "parameters": {"type": "object",
     "properties": {"city": {"type": "string"}}}}}]`;
 
-export function ChatSettings({ conversation, onClose }: {
+export function ChatSettings({ conversation, has_files, onClose }: {
   conversation: Conversation;
+  has_files: boolean; // the server has some that it searches
   onClose: () => void;
 }) {
   const id = useId();
-  const { id: of, system, tools, thinking, sampling } = conversation;
+  const { id: of, system, tools, thinking, sampling, files = NO_FILES } = conversation;
   const error = toolsError(tools);
   return (
     <Dialog title="This chat" kind="sheet" onClose={onClose}>
@@ -41,6 +42,18 @@ export function ChatSettings({ conversation, onClose }: {
         <SamplingFields value={sampling} placeholders={settings.value.sampling}
           onChange={(value) => update(of, { sampling: value })} />
       </fieldset>
+      {(has_files || files.is_on) && (
+        <label class="stacked" for={`${id}-budget`}>
+          <span>Tokens of my files, at most</span>
+          <input id={`${id}-budget`} type="number" inputMode="numeric" min={1} step={1}
+            value={files.budget} placeholder="default" onInput={(event) => {
+              const input = event.currentTarget;
+              if (input.checkValidity()) {
+                void update(of, { files: { ...files, budget: input.value } });
+              }
+            }} />
+        </label>
+      )}
       <label class="stacked" for={`${id}-tools`}>
         <span>Tools</span>
         <textarea id={`${id}-tools`} class="mono" rows={8} spellcheck={false} value={tools}

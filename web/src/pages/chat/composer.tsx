@@ -1,4 +1,5 @@
 // Where the user writes.
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from '../../parts/icons.tsx';
 
@@ -9,10 +10,11 @@ interface Props {
   onText: (text: string) => void;
   onSend: () => void;
   onStop: () => void;
+  children?: ComponentChildren; // choices for the next message
 }
 
 export function Composer(props: Props) {
-  const { text, is_running, is_waiting_for_tool, onText, onSend, onStop } = props;
+  const { text, is_running, is_waiting_for_tool, onText, onSend, onStop, children } = props;
   const area = useRef<HTMLTextAreaElement>(null);
   useEffect(() => { // as high as its text, within what the style sheet allows
     const { style } = area.current!;
@@ -39,9 +41,12 @@ export function Composer(props: Props) {
           <Icon name="send" />
         </button>
       )}
-      <p class="hint">
-        <kbd>Enter</kbd> sends <kbd>Shift</kbd> <kbd>Enter</kbd> new line <kbd>Esc</kbd> stops
-      </p>
+      <div class="foot">
+        {children}
+        <p class="hint">
+          <kbd>Enter</kbd> sends <kbd>Shift</kbd> <kbd>Enter</kbd> new line <kbd>Esc</kbd> stops
+        </p>
+      </div>
     </form>
   );
 }

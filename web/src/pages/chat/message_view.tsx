@@ -6,6 +6,7 @@ import { CopyButton } from '../../parts/copy_button.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RichText } from '../../parts/rich_text.tsx';
 import { formatCount, formatRate, formatSeconds } from '../../text/numbers.ts';
+import { SourceList } from './source_list.tsx';
 import { ToolCard } from './tool_card.tsx';
 import { Waiting } from './waiting.tsx';
 
@@ -107,6 +108,9 @@ export function Answer(props: Props) {
           wants_result={is_last_answer && !is_running && !results.has(call.id)}
           onResult={(text) => void giveResult(conversation_id, call.id, text)} />
       ))}
+      {message.citations && (
+        <SourceList content={message.content} citations={message.citations} />
+      )}
       {is_written && is_empty && <Waiting conversation_id={conversation_id} />}
       {message.error &&
         <Problem message={message.error} needs_key={message.needs_key} onRetry={retry} />}

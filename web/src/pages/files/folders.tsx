@@ -5,6 +5,9 @@ import { Problem } from '../../parts/problem.tsx';
 import { formatBytes, formatCount } from '../../text/numbers.ts';
 import { lastPart } from '../../text/places.ts';
 
+const TAGS: Partial<Record<FolderStatus['state'], string>> = {
+  complete: 'tag good', problem: 'tag bad' };
+
 function tagOf({ state, percent_done }: FolderStatus): string {
   if (state === 'complete') return 'up to date';
   return state === 'being read' ? `${percent_done ?? 0} % read` : state;
@@ -22,20 +25,20 @@ function FolderCard({ folder }: { folder: FolderStatus }) {
     <li class="card folder">
       <div class="card-head">
         <h3>{lastPart(project)}</h3>
-        <span class={state === 'complete' ? 'tag good' : 'tag'}>{tagOf(folder)}</span>
+        <span class={TAGS[state] ?? 'tag'}>{tagOf(folder)}</span>
       </div>
       <p class="faint whole-path mono">{project}</p>
       <p class="faint">
         {formatCount(files)} {files === 1 ? 'file' : 'files'}, {formatBytes(bytes)} of text
       </p>
-      {/* Always there, so that what is below stays where it is. */}
+      {refused && <p class="faint">Not read: {refused}</p>}
+      {problem && <p class="wrong">{problem}</p>}
+      {/* Always there, so that the card keeps its height. */}
       <div class={state === 'being read' ? 'meter' : 'meter idle'} role="progressbar"
         aria-label={`Reading ${lastPart(project)}`} aria-hidden={state !== 'being read'}
         aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent_done}>
         <div style={{ width: `${percent_done}%` }} />
       </div>
-      {refused && <p class="faint">Not read: {refused}</p>}
-      {problem && <p class="wrong">{problem}</p>}
     </li>
   );
 }
