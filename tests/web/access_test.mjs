@@ -5,11 +5,11 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import {
-  ANSWER, HUB_URL, QUESTION, SHOTS, TOOL, answered, ask, closeBrowser, openApp,
-  openBrowser } from './app.mjs';
+  ANSWER, FIXED_FILES_URL, FOLDER, HUB_URL, QUESTION, SHOTS, TOOL, answered, ask, citeFiles,
+  closeBrowser, openApp, openBrowser } from './app.mjs';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
-const SIZES = [{ width: 390, height: 844 }, { width: 1440, height: 900 }];
+const SIZES = [{ width: 360, height: 780 }, { width: 1440, height: 900 }];
 
 before(openBrowser);
 after(closeBrowser);
@@ -80,6 +80,27 @@ test('the models of a server with a hub, while one is pulled', async () => {
   await look(page, 'hub');
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByRole('status').getByText('Stopped').waitFor();
+  await end();
+});
+
+test('files that were found, the lines of one, and sources of an answer', async () => {
+  const { page, context, end } = await openApp({ url: FIXED_FILES_URL, at: '#/files', reducedMotion: 'reduce' });
+  await page.evaluate(AXE);
+  await page.getByText('up to date', { exact: true }).waitFor();
+  await page.getByLabel('Search your files').fill('heron river');
+  await page.keyboard.press('Enter');
+  await page.getByRole('list', { name: 'Places' }).waitFor();
+  await look(page, 'files');
+  await page.getByRole('button', { name: /^docs\/birds\.md/ }).click();
+  await page.getByText('as the file is now').waitFor();
+  await look(page, 'file');
+  await page.keyboard.press('Escape');
+  await citeFiles(context, `${FOLDER}-fixed`);
+  await page.keyboard.press('Alt+1');
+  await page.getByRole('button', { name: 'Search my files' }).click();
+  await ask(page, 'What does the heron do?');
+  await page.getByRole('region', { name: 'Sources' }).waitFor();
+  await look(page, 'sources');
   await end();
 });
 

@@ -1,12 +1,14 @@
 // A browser with the app in it, as the tests meet it, and what the needle model can be asked.
 //
-// Environment: SERVER_URL; KEYED_URL, for who has the KEY; HUB_URL, a server with --hub; FIXTURES, a
-// folder; SHOTS, where pictures of the pages go.
+// Environment: SERVER_URL; KEYED_URL, for who has the KEY; HUB_URL, a server with --hub; FILES_URL, one
+// with an empty index to which FOLDER can be added; FIXED_FILES_URL, one with a folder and no more;
+// FIXTURES, a folder; SHOTS, where pictures of the pages go.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 
-export const { SERVER_URL, KEYED_URL, HUB_URL, KEY, SHOTS } = process.env;
+export const {
+  SERVER_URL, KEYED_URL, HUB_URL, FILES_URL, FIXED_FILES_URL, FOLDER, KEY, SHOTS } = process.env;
 
 const haystack = readFileSync(`${process.env.FIXTURES}/haystack.txt`, 'utf8');
 export const QUESTION = `${haystack.slice(0, 300)}\nWe met amber lantern today.\n` +
@@ -23,6 +25,25 @@ export const BABBLE = sampling({ temperature: '2', max_tokens: '3000', seed: '7'
 // An answer that goes on until somebody stops it, for the model likes to end soon.
 export const withoutEnd = (context) => context.route('**/v1/chat/completions', (route) =>
   route.continue({ postData: { ...route.request().postDataJSON(), ignore_eos: true } }));
+
+// Chats answered as by a server that found something in the folder. Gives what was asked.
+export async function citeFiles(context, root) {
+  const citation = (path, first, last, start_index = 0, end_index = 0) => ({ type: 'url_citation',
+    url_citation: { url: `file://${root}/${path}#L${first}-L${last}`,
+      title: `${path}:${first}-${last}`, start_index, end_index } });
+  const annotations = [citation('docs/birds.md', 3, 3, 9, 15), citation('src/heron.py', 1, 2, 9, 15),
+    citation('gone.md', 1, 2)];
+  const body = [{ delta: { role: 'assistant', content: 'It waits [4, 2].' }, finish_reason: null },
+    { delta: { annotations }, finish_reason: 'stop' }]
+    .map((choice) => `data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`)
+    .join('') + 'data: [DONE]\n\n';
+  const sent = [];
+  await context.route('**/v1/chat/completions', (route) => {
+    sent.push(route.request().postDataJSON());
+    return route.fulfill({ contentType: 'text/event-stream', body });
+  });
+  return sent;
+}
 
 let browser;
 export async function openBrowser() {

@@ -66,6 +66,23 @@ class Web(unittest.TestCase):
             hub.piece_seconds = 0.01  # so that there is progress to be seen
             return self.serve("--hub")
 
+    def files(self):
+        """What the tests of files need: a server with an empty index, and one with a folder in its own."""
+        folder = tempfile.TemporaryDirectory(prefix="slipstream-web-")
+        self.addCleanup(folder.cleanup)
+        base = pathlib.Path(folder.name).resolve()
+        texts = {"src/heron.py": "class Heron:\n    def wade_slowly(self, river_depth):\n        return river_depth\n",
+                 "docs/birds.md": "# Waders\n\nThe heron stands in the river and waits.\n",
+                 ".env": "PASSWORD=heron\n"}
+        for root in (base / "birds", base / "birds-fixed"):
+            for path, text in texts.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+        fixed = ("--mcp-project", str(base / "birds-fixed"), "--index", str(base / "fixed.db"))
+        return {"FOLDER": str(base / "birds"),
+                "FILES_URL": self.serve("--mcp", "--mcp-allow-add", "--index", str(base / "index.db")),
+                "FIXED_FILES_URL": self.serve("--mcp", *fixed)}
+
     def test_units(self):
         self.run_node(["npm", "test"], cwd=APP)
 
@@ -82,7 +99,7 @@ class Web(unittest.TestCase):
                       cwd=INSTALLED,
                       env={**os.environ, "SERVER_URL": self.serve(),
                            "KEYED_URL": self.serve("--api-key", KEY), "KEY": KEY,
-                           "HUB_URL": self.serve_with_hub(),
+                           "HUB_URL": self.serve_with_hub(), **self.files(),
                            "FIXTURES": str(FIXTURES), "SHOTS": str(INSTALLED / "shots")})
 
 
