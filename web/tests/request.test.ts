@@ -52,6 +52,15 @@ test('what was chosen of the files is said, and nothing where nobody chose', () 
     { project: '/home/ann/project', budget: 500 });
 });
 
+test('what was found for earlier messages stays when the search is turned off', () => {
+  const answer: Message = { id: '5', role: 'assistant', content: 'It waits.',
+    citations: [{ url: 'file:///a.md#L1-L3', title: 'a.md:1-3', start: 0, end: 0 }] };
+  const files = { ...NO_FILES, project: '/home/ann/project', budget: '500' };
+  const request = requestOf({ ...newConversation(''), messages: [user, answer, user], files },
+    NO_SAMPLING) as { retrieval: object };
+  assert.deepEqual(request.retrieval, { project: '/home/ann/project', budget: 0 });
+});
+
 test('what an answer cites is kept here and not sent back', () => {
   const answer: Message = { id: '5', role: 'assistant', content: 'It waits.',
     citations: [{ url: 'file:///a.md#L1-L3', title: 'a.md:1-3', start: 0, end: 0 }] };

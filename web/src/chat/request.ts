@@ -42,9 +42,13 @@ function samplingOf(defaults: Sampling, own: Sampling): Record<string, number> {
   return fields;
 }
 
-// Nothing is said of chats where nobody chose: a server may search for all of them.
-function retrievalOf({ is_on, project, budget }: FileSearch): object | false {
-  return is_on && { ...(project && { project }), ...(budget.trim() && { budget: Number(budget) }) };
+// Nothing is said of chats where nobody chose: a server may search for all of them. What earlier
+// messages were given stays when the search is turned off (a budget of 0), as the server has it cached.
+function retrievalOf(files: FileSearch, messages: Message[]): object | false {
+  const { is_on, project } = files;
+  const budget = is_on ? files.budget.trim() : '0';
+  if (!is_on && !messages.some(({ citations }) => citations)) return false;
+  return { ...(project && { project }), ...(budget && { budget: Number(budget) }) };
 }
 
 export function requestOf(conversation: Conversation, defaults: Sampling): object {
@@ -62,7 +66,7 @@ export function requestOf(conversation: Conversation, defaults: Sampling): objec
     ...(conversation.tools.trim() && { tools: JSON.parse(conversation.tools) }),
     ...(conversation.thinking && {
       chat_template_kwargs: { enable_thinking: conversation.thinking === 'on' } }),
-    ...(conversation.files && { retrieval: retrievalOf(conversation.files) }),
+    ...(conversation.files && { retrieval: retrievalOf(conversation.files, said) }),
     ...samplingOf(defaults, conversation.sampling),
   };
 }
