@@ -102,45 +102,52 @@ ApiResult<AddedText> Retrieval::find(Wish& wish, const std::string& query,
   return added;
 }
 
-ApiResult<ShownSources> Retrieval::add_to(ChatRequest& request, const Vocabulary& vocabulary,
-                                          int n_context, const Client& client) {
-  if (!request.retrieval && !options_.usual_project) return ShownSources{};
+ApiResult<std::optional<Retrieval::Wish>> Retrieval::read_wish(const ChatRequest& request,
+                                                               const Vocabulary& vocabulary,
+                                                               int n_context,
+                                                               const Client& client) const {
+  if (!request.retrieval && !options_.usual_project) return std::nullopt;
   RetrievalDemand demand = request.retrieval.value_or(RetrievalDemand{});
-  if (!demand.is_on) return ShownSources{};
-  if (demand.project.empty()) demand.project = options_.usual_project.value_or("");
+  if (!demand.is_on) return std::nullopt;
   const int n_tokens_limit = n_context / 2;
   if (demand.n_tokens_max && *demand.n_tokens_max > n_tokens_limit) {
     return refuse(
         "retrieval.budget",
         format_text("'retrieval.budget' must be at most {}, half of the context", n_tokens_limit));
   }
-
   CorpusView view(*options_.corpus, client.rights);
   Result<Corpus::Reader> reader = view.reader();
   if (!reader) return std::unexpected(unavailable(reader.error()));
   Result<std::vector<Project>> projects = reader->projects();
   if (!projects) return std::unexpected(unavailable(projects.error()));
+  if (demand.project.empty()) demand.project = options_.usual_project.value_or("");
   if (!demand.project.empty()) {
     Result<Project> project = choose_project(*projects, demand.project);
     if (!project) {
-      if (!request.retrieval) return ShownSources{};  // it belongs to other clients
+      if (!request.retrieval) return std::nullopt;  // it belongs to other clients
       return refuse("retrieval.project",
                     format_text("'retrieval.project': {}", project.error().message));
     }
     *projects = {std::move(*project)};
   }
-  // Texts of other projects, or of those that the client cannot see any more, are not put again.
-  std::string purpose = "retrieval";
-  for (const Project& project : *projects) purpose += '\0' + project.root;
-  Wish wish{
+  return Wish{
       .vocabulary = vocabulary,
       .view = view,
       .reader = std::move(*reader),
       .projects = std::move(*projects),
       .are_all = demand.project.empty(),
       .n_tokens_max = demand.n_tokens_max.value_or(std::min(options_.n_tokens_max, n_context / 4))};
+}
 
+ApiResult<ShownSources> Retrieval::add_to(ChatRequest& request, const Vocabulary& vocabulary,
+                                          int n_context, const Client& client) {
+  ApiResult<std::optional<Wish>> wish = read_wish(request, vocabulary, n_context, client);
+  if (!wish) return std::unexpected(wish.error());
   ShownSources shown;
+  if (!*wish) return shown;
+  // Texts of other projects, or of those that the client cannot see any more, are not put again.
+  std::string purpose = "retrieval";
+  for (const Project& project : (*wish)->projects) purpose += '\0' + project.root;
   MessageKeys keys(client.salt, purpose);
   for (std::size_t i = 0; i < request.messages.size(); ++i) {
     Json& message = request.messages[i];
@@ -149,16 +156,13 @@ ApiResult<ShownSources> Retrieval::add_to(ChatRequest& request, const Vocabulary
     const MessageKey key = keys.next(text);
     // After the result of a tool its question is not asked again.
     const bool is_asked = i + (request.continues_last ? 2 : 1) == request.messages.size();
-    shown.n_before = shown.all.size();
-    std::shared_ptr<const AddedText> added;
-    if (is_asked && wish.n_tokens_max > 0) {
-      ApiResult<AddedText> found = find(wish, text, shown.all);
+    if (is_asked && (*wish)->n_tokens_max > 0) {
+      ApiResult<AddedText> found = find(**wish, text, shown.all);
       if (!found) return std::unexpected(found.error());
-      added = std::make_shared<const AddedText>(std::move(*found));
-      added_.put(key, *added);
-    } else {
-      added = added_.find(key);
+      added_.put(key, std::move(*found));
     }
+    shown.n_before = shown.all.size();
+    const std::shared_ptr<const AddedText> added = added_.find(key);
     if (!added || added->text.empty()) continue;
     put_before_content(message, added->text);
     shown.all.append_range(added->sources);

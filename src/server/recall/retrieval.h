@@ -43,8 +43,12 @@ class Retrieval {
 
  private:
   struct Wish;
-  [[nodiscard]] ApiResult<AddedText> find(Wish& wish, const std::string& query,
-                                          const std::vector<RecallSource>& shown);
+  // None: nothing is wanted.
+  [[nodiscard]] ApiResult<std::optional<Wish>> read_wish(const ChatRequest& request,
+                                                         const Vocabulary& vocabulary,
+                                                         int n_context, const Client& client) const;
+  [[nodiscard]] static ApiResult<AddedText> find(Wish& wish, const std::string& query,
+                                                 const std::vector<RecallSource>& shown);
 
   const RetrievalOptions options_;
   AddedTexts added_{kAddedBytesMax};
