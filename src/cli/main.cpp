@@ -209,6 +209,21 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->transform(CLI::AsSizeValue(false))
       ->needs(responses)
       ->default_str("256MiB");
+  CLI::Option* overflow =
+      serve
+          ->add_option("--context-overflow", options.context_overflow,
+                       "What happens to a chat that is longer than the context: refuse it, or "
+                       "rescue it: its oldest turns leave, and what they said that a message asks "
+                       "for comes back as text before it")
+          ->check(CLI::IsMember({"refuse", "rescue"}))
+          ->capture_default_str();
+  serve
+      ->add_option("--context-rescue-budget", options.n_recalled_max,
+                   "With rescue: tokens that may come back for one message; 0: none (default: a "
+                   "sixteenth of the context, in a small one 256 or an eighth)")
+      ->check(CLI::Range(0, 1 << 20))
+      ->needs(overflow)
+      ->type_name("TOKENS");
   serve->add_flag(
       "--mcp", options.offers_mcp,
       "Offer the folders of the index at /mcp: whoever may ask can search and read them");

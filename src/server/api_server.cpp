@@ -55,6 +55,7 @@ class ApiServer::Impl {
         keys_(options.api_keys, metrics_),
         guard_(guard_options(options)),
         workers_(options.n_workers, options.n_waiting_max) {
+    if (options.rescue) rescue_.emplace(*options.rescue);
     metrics_.count_restarts(options.n_restarts);
     if (options.mcp != nullptr) mcp_ = std::make_unique<McpRoutes>(*options.mcp);
   }
@@ -93,7 +94,9 @@ class ApiServer::Impl {
   }
 
   void set_models(ModelPoolOptions models) {
-    pool_ = std::make_unique<ModelPool>(std::move(models), metrics_, options_.retrieval);
+    models.retrieval = options_.retrieval;
+    models.rescue = rescue_ ? &*rescue_ : nullptr;
+    pool_ = std::make_unique<ModelPool>(std::move(models), metrics_);
     if (ModelLibrary* library = pool_->library()) {
       library_ = std::make_unique<LibraryRoutes>(*pool_, *library);
     }
@@ -217,6 +220,7 @@ class ApiServer::Impl {
   ApiKeys keys_;
   const BrowserGuard guard_;
   std::atomic<bool> is_draining_ = false;
+  std::optional<Rescue> rescue_;  // before the models, which use it
   std::unique_ptr<ModelPool> pool_;
   std::unique_ptr<LibraryRoutes> library_;  // null: clients cannot manage models
   std::unique_ptr<McpRoutes> mcp_;          // null: clients do not see the index

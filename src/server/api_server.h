@@ -5,12 +5,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "server/browser_guard.h"
 #include "server/http/http_server.h"
 #include "server/model_pool.h"
+#include "server/recall/rescue.h"
 #include "server/store/response_store.h"
 
 namespace slipstream {
@@ -24,6 +26,7 @@ struct ApiServerOptions {
   std::string keys_file = {};         // more keys, with limits (keys_file.h); empty: none
   BrowserGuardOptions browsers = {};
   ResponseStoreOptions responses = {};
+  std::optional<RescueOptions> rescue = {};  // none: what is longer than its window is refused
   McpServer* mcp = nullptr;        // answers /mcp, and outlives the server; null: nobody does
   Retrieval* retrieval = nullptr;  // outlives the server; null: chats cannot ask for it
   std::string build_info = {};     // of the program, for /props

@@ -143,6 +143,11 @@ RequestMetrics::RequestMetrics(prometheus::Registry& registry, const std::string
                                    model_name, token_buckets())),
       generated_tokens_(add_histogram(registry, "vllm:request_generation_tokens",
                                       "Tokens of an answer", model_name, token_buckets())),
+      rescued_(prometheus::BuildCounter()
+                   .Name("slipstream:rescued_conversations_total")
+                   .Help("Chats of which old turns left, because they are longer than the context")
+                   .Register(registry)
+                   .Add({{"model_name", model_name}})),
       endings_(prometheus::BuildCounter()
                    .Name("vllm:request_success_total")
                    .Help("Requests by how they ended")

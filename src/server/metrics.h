@@ -30,6 +30,9 @@ class RequestMetrics {
  public:
   RequestMetrics(prometheus::Registry& registry, const std::string& model_name);
 
+  // Counts a conversation of which turns had to leave the window.
+  void count_rescued() { rescued_.Increment(); }
+
   // Measures a request from its arrival to its last token.
   class Watch {
    public:
@@ -53,6 +56,7 @@ class RequestMetrics {
   prometheus::Histogram& whole_;
   prometheus::Histogram& prompt_tokens_;
   prometheus::Histogram& generated_tokens_;
+  prometheus::Counter& rescued_;
   prometheus::Family<prometheus::Counter>& endings_;
   const std::string model_name_;
 };

@@ -13,11 +13,12 @@ namespace slipstream {
 
 namespace asio = boost::asio;
 
-ModelPool::ModelPool(ModelPoolOptions options, Metrics& metrics, Retrieval* retrieval)
+ModelPool::ModelPool(ModelPoolOptions options, Metrics& metrics)
     : bytes_max_(options.bytes_max),
       idle_time_max_(options.idle_time_max),
       metrics_(metrics),
-      retrieval_(retrieval),
+      retrieval_(options.retrieval),
+      rescue_(options.rescue),
       library_(std::move(options.library)) {
   {
     const MutexLock lock(mutex_);
@@ -296,6 +297,7 @@ void ModelPool::settle(Entry& entry, Result<std::unique_ptr<ServedModel>> loaded
       entry.loaded = std::move(*loaded);
       entry.loaded->metrics = &metrics_.requests_of(entry.model.name);
       entry.loaded->retrieval = retrieval_;
+      entry.loaded->rescue = rescue_;
       log::info("serve.load", {{"model", entry.model.name}});
     } else {
       entry.error = loaded.error();

@@ -44,12 +44,14 @@ struct ModelPoolOptions {
   std::uint64_t bytes_max = UINT64_MAX;
   std::chrono::seconds idle_time_max{0};  // then a model is unloaded; 0: only when room is needed
   std::unique_ptr<ModelLibrary> library = {};  // null: there are no other models
+  // For all models; they outlive the pool, and may be null.
+  Retrieval* retrieval = nullptr;
+  const Rescue* rescue = nullptr;
 };
 
 class ModelPool {
  public:
-  // retrieval: for all models; null: there is no index.
-  ModelPool(ModelPoolOptions options, Metrics& metrics, Retrieval* retrieval = nullptr);
+  ModelPool(ModelPoolOptions options, Metrics& metrics);
   ~ModelPool();
   ModelPool(const ModelPool&) = delete;
   ModelPool& operator=(const ModelPool&) = delete;
@@ -110,6 +112,7 @@ class ModelPool {
   const std::chrono::seconds idle_time_max_;
   Metrics& metrics_;
   Retrieval* const retrieval_;
+  const Rescue* const rescue_;
   mutable Mutex mutex_;
   std::condition_variable_any has_work_;
   std::deque<Entry> entries_ SLIP_GUARDED_BY(mutex_);  // entries are never moved or removed

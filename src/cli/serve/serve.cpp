@@ -127,6 +127,12 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
   if (!index) return std::unexpected(index.error());
   server_options.mcp = index->mcp.get();
   server_options.retrieval = index->retrieval.get();
+  if (options.context_overflow == "rescue") {
+    server_options.rescue.emplace();
+    if (options.n_recalled_max >= 0) {
+      server_options.rescue->n_recalled_max = static_cast<std::size_t>(options.n_recalled_max);
+    }
+  }
   server_options.build_info = build_info();
   server_options.n_restarts = n_restarts_by_supervisor().value_or(0);
   server_options.http.listener = listener.release();

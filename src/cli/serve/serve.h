@@ -32,12 +32,14 @@ struct Options {
   std::uint64_t kv_disk_bytes = std::uint64_t{8} << 30;
   std::string responses_dir;  // empty: the last ones are kept in memory
   std::uint64_t responses_bytes = std::uint64_t{256} << 20;
-  bool offers_mcp = false;               // to clients: the folders of the index
-  std::string index;                     // empty: the user's
-  std::vector<std::string> mcp_folders;  // only these; empty: all of the index
-  bool mcp_clients_may_add = false;      // folders of their choice
-  std::string retrieve;                  // a folder, or "all": chats are searched for; empty: not
-  int n_retrieved_tokens_max = 1500;     // for one message
+  std::string context_overflow = "refuse";  // or "rescue": for chats longer than the context
+  std::int64_t n_recalled_max = -1;         // tokens; -1: the default
+  bool offers_mcp = false;                  // to clients: the folders of the index
+  std::string index;                        // empty: the user's
+  std::vector<std::string> mcp_folders;     // only these; empty: all of the index
+  bool mcp_clients_may_add = false;         // folders of their choice
+  std::string retrieve;               // a folder, or "all": chats are searched for; empty: not
+  int n_retrieved_tokens_max = 1500;  // for one message
   std::vector<std::string> api_keys;
   std::string keys_file;             // more keys, with limits; empty: none
   std::vector<std::string> hosts;    // names of this server, for the Host header

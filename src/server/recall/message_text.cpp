@@ -24,15 +24,20 @@ std::string text_of_message(const Json& message) {
   return text;
 }
 
-void put_before_content(Json& message, std::string_view text) {
+std::size_t put_before_content(Json& message, std::string_view text) {
   const auto content = message.find("content");
-  if (content == message.end()) return;
+  if (content == message.end()) return 0;
   if (content->is_string()) {
     auto& words = content->get_ref<std::string&>();
     words.insert(0, std::string(text) + "\n");
   } else if (content->is_array()) {
+    const bool has_text = !text_of_message(message).empty();
     content->insert(content->begin(), Json{{"type", "text"}, {"text", text}});
+    if (!has_text) return text.size();
+  } else {
+    return 0;
   }
+  return text.size() + 1;
 }
 
 }  // namespace slipstream

@@ -3,6 +3,7 @@
 // Threads: immutable. Errors: none: what is no text is left alone, the template's reader refuses it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,8 @@ namespace slipstream {
 [[nodiscard]] bool is_said_by(const Json& message, std::string_view role);
 // The content: a string as it is, the texts of its parts joined by line feeds.
 [[nodiscard]] std::string text_of_message(const Json& message);
-// Puts the text, and a line feed, before the content.
-void put_before_content(Json& message, std::string_view text);
+// Puts the text before the content, with a line feed after it. Returns how many bytes text_of_message()
+// has more.
+std::size_t put_before_content(Json& message, std::string_view text);
 
 }  // namespace slipstream

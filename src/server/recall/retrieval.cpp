@@ -139,12 +139,14 @@ ApiResult<std::optional<Retrieval::Wish>> Retrieval::read_wish(const ChatRequest
       .n_tokens_max = demand.n_tokens_max.value_or(std::min(options_.n_tokens_max, n_context / 4))};
 }
 
-ApiResult<ShownSources> Retrieval::add_to(ChatRequest& request, const Vocabulary& vocabulary,
-                                          int n_context, const Client& client) {
+ApiResult<Retrieved> Retrieval::add_to(ChatRequest& request, const Vocabulary& vocabulary,
+                                       int n_context, const Client& client) {
   ApiResult<std::optional<Wish>> wish = read_wish(request, vocabulary, n_context, client);
   if (!wish) return std::unexpected(wish.error());
-  ShownSources shown;
-  if (!*wish) return shown;
+  Retrieved result;
+  if (!*wish) return result;
+  ShownSources& shown = result.sources;
+  result.n_added.resize(request.messages.size());
   // Texts of other projects, or of those that the client cannot see any more, are not put again.
   std::string purpose = "retrieval";
   for (const Project& project : (*wish)->projects) purpose += '\0' + project.root;
@@ -164,10 +166,10 @@ ApiResult<ShownSources> Retrieval::add_to(ChatRequest& request, const Vocabulary
     shown.n_before = shown.all.size();
     const std::shared_ptr<const AddedText> added = added_.find(key);
     if (!added || added->text.empty()) continue;
-    put_before_content(message, added->text);
+    result.n_added[i] = put_before_content(message, added->text);
     shown.all.append_range(added->sources);
   }
-  return shown;
+  return result;
 }
 
 }  // namespace slipstream

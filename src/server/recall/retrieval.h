@@ -25,6 +25,13 @@
 
 namespace slipstream {
 
+// What was put into a conversation.
+struct Retrieved {
+  ShownSources sources = {};
+  // Bytes at the beginning of each message that are not the client's; empty: none are.
+  std::vector<std::size_t> n_added = {};
+};
+
 struct RetrievalOptions {
   std::shared_ptr<Corpus> corpus;
   // The project that chats are searched for if they do not say; empty: all projects. None: only
@@ -38,8 +45,8 @@ class Retrieval {
   explicit Retrieval(RetrievalOptions options) : options_(std::move(options)) {}
 
   // Changes the messages of the request, if it or the server wants it.
-  [[nodiscard]] ApiResult<ShownSources> add_to(ChatRequest& request, const Vocabulary& vocabulary,
-                                               int n_context, const Client& client);
+  [[nodiscard]] ApiResult<Retrieved> add_to(ChatRequest& request, const Vocabulary& vocabulary,
+                                            int n_context, const Client& client);
 
  private:
   struct Wish;

@@ -41,10 +41,12 @@ void store_response(ResponseStore& store, const ResponsesWriter& writer, Salt sa
 // bounds the rest, such as metadata, so that waiting requests cannot fill the memory.
 ApiResult<void> check_kept(const ServedModel& model, const ResponsesRequest& request) {
   constexpr std::size_t kAlways = std::size_t{256} << 10;
-  constexpr std::size_t kPerToken = 32;  // text has 4 to 10 bytes per token; some is kept twice
+  // Text has 4 to 10 bytes per token; some is kept twice. A conversation that may be longer than its
+  // window is not kept at any length: each request in progress has one.
+  const std::size_t n_per_token = model.rescue == nullptr ? 32 : 128;
   const std::size_t n = request.echo.size() + request.items.size();
   const std::size_t n_max =
-      kAlways + kPerToken * static_cast<std::size_t>(model.engine->n_context());
+      kAlways + n_per_token * static_cast<std::size_t>(model.engine->n_context());
   if (n <= n_max) return {};
   return std::unexpected(ApiError{
       .message = format_text("The conversation and what belongs to it take {} bytes, more "

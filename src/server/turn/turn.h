@@ -58,6 +58,7 @@ class Turn {
     int n_per_prompt = 1;
     std::optional<OutputParser::Options> parsing = {};  // none: all output is content
     std::shared_ptr<const ShownSources> sources = {};   // that answers may cite; null: none
+    std::size_t n_turns_dropped = 0;  // of the conversation, because it is longer than the window
   };
   // account: is charged for the generated tokens; may be null.
   Turn(ServedModel& model, HttpExchange& exchange, std::shared_ptr<ClientAccount> account,
@@ -75,6 +76,7 @@ class Turn {
   [[nodiscard]] bool has_ended() const { return stream_.has_ended(); }
   // The number of tokens of all prompts.
   [[nodiscard]] std::size_t n_prompt() const { return n_prompt_; }
+  [[nodiscard]] std::size_t n_turns_dropped() const { return options_.n_turns_dropped; }
   // The usage of the choices that have ended. A prompt counts once, however many answers it has.
   [[nodiscard]] const Usage& usage() const { return usage_; }
 
