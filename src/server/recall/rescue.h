@@ -32,7 +32,7 @@ struct RescueInput {
   Json messages;
   // Bytes at the beginning of each message that the server put there: they take room, and nobody said
   // them. Empty: none.
-  std::vector<std::size_t> n_added;
+  std::vector<std::size_t> n_added = {};
   std::size_t n_context;
   std::size_t n_answer;  // tokens that are kept free
   std::size_t n_beside;  // tokens of the prompt that no message has, such as tools

@@ -13,10 +13,11 @@ namespace {
 Json user(const std::string& text) { return {{"role", "user"}, {"content", text}}; }
 Json assistant(const std::string& text) { return {{"role", "assistant"}, {"content", text}}; }
 
-std::size_t tokens_of(std::string_view text) { return text.size() / 4; }
-std::size_t tokens_of(const Json& messages) {
+std::size_t count_of(std::string_view text) { return text.size() / 4; }
+std::size_t count_of(const Json& messages) {
   std::size_t n = 0;
-  for (const Json& message : messages) n += 5 + tokens_of(text_of_message(message));
+  for (const Json& message : messages)
+    n += 5 + count_of(std::string_view(text_of_message(message)));
   return n;
 }
 
@@ -29,8 +30,8 @@ RescueInput input_of(Json messages) {
       .n_context = kContext,
       .n_answer = kAnswer,
       .n_beside = 0,
-      .count_tokens = [](std::string_view text) -> Result<std::size_t> { return tokens_of(text); },
-      .fits = [](const Json& kept) { return tokens_of(kept) + kAnswer <= kContext; }};
+      .count_tokens = [](std::string_view text) -> Result<std::size_t> { return count_of(text); },
+      .fits = [](const Json& kept) { return count_of(kept) + kAnswer <= kContext; }};
 }
 
 Rescued rescued(const Json& messages, const RescueOptions& options = {}) {
@@ -73,7 +74,7 @@ TEST(Rescue, BringsBackWhatIsAskedFor) {
   const Json messages = asked(conversation(60), "Who keeps place3?");
   const Rescued result = rescued(messages);
   EXPECT_GT(result.n_turns_dropped, 45U);
-  EXPECT_LE(tokens_of(result.messages) + kAnswer, kContext);
+  EXPECT_LE(count_of(result.messages) + kAnswer, kContext);
   EXPECT_EQ(result.messages[0], messages[0]) << "the system message stays";
   EXPECT_EQ(result.messages[1]["role"], "user") << "turns leave whole";
   const std::string last = text_of_message(result.messages.back());
@@ -100,7 +101,7 @@ TEST(Rescue, PromptsBeginAsTheOneBefore) {
     const std::string question = i % 4 == 0 ? "Who keeps place" + std::to_string(i / 2) + "? " : "";
     messages.push_back(user(question + fact(i) + kFiller));
     Rescued now = rescued(messages);
-    EXPECT_LE(tokens_of(now.messages) + kAnswer, kContext);
+    EXPECT_LE(count_of(now.messages) + kAnswer, kContext);
     if (now.n_turns_dropped == before.n_turns_dropped) {
       ASSERT_GT(now.messages.size(), before.messages.size());
       for (std::size_t m = 0; m < before.messages.size(); ++m) {
@@ -152,12 +153,12 @@ TEST(Rescue, CutsFurtherWhereATemplateWritesMore) {
   int n_tries = 0;
   input.fits = [&](const Json& kept) {
     ++n_tries;
-    return 3 * tokens_of(kept) + kAnswer <= kContext;
+    return 3 * count_of(kept) + kAnswer <= kContext;
   };
   const ApiResult<Rescued> result = Rescue({}).rescue(input);
   ASSERT_TRUE(result);
   EXPECT_GT(n_tries, 1);
-  EXPECT_LE(3 * tokens_of(result->messages) + kAnswer, kContext);
+  EXPECT_LE(3 * count_of(result->messages) + kAnswer, kContext);
   EXPECT_TRUE(text_of_message(result->messages.back()).ends_with("Who keeps place3?"));
 }
 

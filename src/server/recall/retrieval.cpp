@@ -15,7 +15,7 @@ constexpr int kPlacesMax = 16;
 // Messages have many words that no file has, and a model leaves what is of no use to it.
 constexpr double kShareMin = 0.2;
 // Beside the best place others are worth their tokens only if they come near it.
-constexpr double kScoreMin = 0.4;
+constexpr double kScoreShareMin = 0.4;
 constexpr std::string_view kHead =
     "From the user's files, found for this message. Cite what you use by its number, as in [1].\n";
 
@@ -73,7 +73,7 @@ ApiResult<AddedText> Retrieval::find(Wish& wish, const std::string& query,
   AddedText added;
   int n_left = wish.n_tokens_max;
   for (const Found& place : answer->found) {
-    if (place.score < kScoreMin * answer->found.front().score) break;
+    if (place.score < kScoreShareMin * answer->found.front().score) break;
     if (std::ranges::any_of(shown, [&](const auto& source) { return is_same(source, place); })) {
       continue;
     }
