@@ -196,6 +196,24 @@ class Retrieval(unittest.TestCase):
             self.assertGreater(n, without, budget)
             self.assertLessEqual(n, without + budget + 40, budget)  # 40: the line above the places
 
+    def test_it_goes_with_rescue(self):
+        server = Serving("--ctx", "1024", "--kv", "f16", "--index", str(self.folder.index), "--retrieve",
+                         str(self.folder.root), "--retrieve-budget", "250", "--context-overflow", "rescue")
+        self.addCleanup(server.stop)
+        messages = []
+        for i in range(8):
+            messages += [{"role": "user", "content": f"{i}: " + "The log is the first place to look. " * 20},
+                         {"role": "assistant", "content": "I see."}]
+        n_right = 0
+        for name in NAMES[12:18]:
+            messages.append({"role": "user", "content": QUESTION.format(name[0])})
+            status, answer = self.chat(messages, server=server)
+            self.assertEqual(status, 200, answer)
+            self.assertTrue(answer["choices"][0]["message"].get("annotations"), name)
+            n_right += " ".join(name) in content_of(answer)
+            messages.append({"role": "assistant", "content": content_of(answer)})
+        self.assertGreaterEqual(n_right, 4)
+
     def test_words_that_nothing_has_add_nothing(self):
         for text in ("zyzzyva", "???", ""):
             with_index = self.answer(text)
