@@ -150,7 +150,7 @@ test('a chat asks with the files, and its sources open', async () => {
   await page.getByRole('article').nth(5).waitFor();
   await answered(page);
   assert.deepEqual(sent.map(({ retrieval }) => retrieval),
-    [{}, { project: `${FOLDER}-fixed`, budget: 300 }, false]);
+    [{}, { project: `${FOLDER}-fixed`, budget: 300 }, { project: `${FOLDER}-fixed`, budget: 0 }]);
 
   await page.reload(); // sources are kept with the chat
   const sources = page.getByRole('article', { name: 'Answer' }).first()
