@@ -22,8 +22,8 @@ struct ServedModel {
   std::unique_ptr<ChatTemplate> chat_template = {};  // null: the model is not for chats
   std::unique_ptr<EmbeddingWorker> embeddings = {};  // null: embeddings were not requested
   RequestMetrics* metrics = nullptr;                 // owned and set by the server
-  Retrieval* retrieval = nullptr;                    // as well, like the next; null: there is no index
-  const Rescue* rescue = nullptr;                    // null: what is longer than its window is refused
+  Retrieval* retrieval = nullptr;  // as well, like the next; null: there is no index
+  const Rescue* rescue = nullptr;  // null: what is longer than its window is refused
   std::string file_name = {};
   std::string system_fingerprint = {};  // of model, cache and program; empty: not known
   std::string kv_scheme = {};

@@ -16,6 +16,7 @@
 #include "server/routes/turn_answer.h"
 #include "server/store/input_items.h"
 #include "server/store/stored_past.h"
+#include "server/turn/chat_prompt.h"
 #include "server/turn/chat_turn.h"
 #include "server/writers/responses_writer.h"
 

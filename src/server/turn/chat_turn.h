@@ -1,5 +1,5 @@
-// begin_chat(): turns a conversation into a Turn. It renders the prompt with the model's template,
-// makes the grammar that the request demands, and submits one request to the engine per answer.
+// begin_chat(): turns a conversation into a Turn. It makes the prompt and the grammar that the request
+// demands, and submits one request to the engine per answer.
 //
 // Threads: on a worker. Errors: ApiErrors that name the field.
 #pragma once
@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,15 +24,6 @@ namespace slipstream {
 [[nodiscard]] ApiResult<void> check_chat(const ServedModel& model, const Json& body,
                                          std::initializer_list<std::string_view> fields = {
                                              "messages", "tools"});
-
-struct FieldSize {
-  std::string_view name;
-  std::size_t n_values;
-};
-// Refuses fields that together have more JSON values than could fit into the context, and names the
-// largest field. This is for conversations that are partly in the store and not in the body.
-[[nodiscard]] ApiResult<void> check_values(const ServedModel& model,
-                                           std::span<const FieldSize> fields);
 
 // The prompt of a conversation. REQUIRES: check_chat().
 [[nodiscard]] ApiResult<std::string> prompt_text(const ServedModel& model, ChatRequest request,
