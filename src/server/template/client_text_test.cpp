@@ -114,15 +114,20 @@ TEST(ClientText, AnswersHoldTheMarkupThatTheTemplateDoesNotWrite) {
   EXPECT_FALSE(shown(*hermes->render({.messages = messages})).contains("<a>"));
 }
 
-// CPU time for eight times as much: 8 times as long if time is linear, 64 times if it is quadratic.
+// CPU time, the least of five, for 64 times as much: 64 times as long if time is linear, 4,096 times if
+// it is quadratic. 16 MB of text take 330 times as long: they do not fit into the processor's caches.
 TEST(ClientText, TakesLinearTime) {
   constexpr const char* kSource =
       "{% for m in messages %}{{ '<s>' + m.content | trim + '</s>' }}{% endfor %}";
   const auto chat = ChatTemplate::create(kSource, "", "");
   const auto seconds = [&](const Json& messages) {
-    const std::clock_t start = std::clock();
-    EXPECT_EQ(chat->render({.messages = messages})->client_ranges().size(), messages.size());
-    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    double least = 1e9;
+    for (int i = 0; i < 5; ++i) {
+      const std::clock_t start = std::clock();
+      EXPECT_EQ(chat->render({.messages = messages})->client_ranges().size(), messages.size());
+      least = std::min(least, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+    }
+    return least;
   };
   const auto many = [](int n) {
     Json messages = Json::array();
@@ -132,10 +137,9 @@ TEST(ClientText, TakesLinearTime) {
   const auto one = [](std::size_t n_bytes) {
     return Json::array({{{"role", "user"}, {"content", std::string(n_bytes, 'x')}}});
   };
-  (void)seconds(many(1000));  // what is only done once
-  EXPECT_LT(seconds(many(100'000)), 24 * seconds(many(12'500)));
+  EXPECT_LT(seconds(many(100'000)), 1024 * seconds(many(100'000 / 64)));
   const std::size_t n_bytes_max = kTextLimits.text_bytes_max - 64;
-  EXPECT_LT(seconds(one(n_bytes_max)), 24 * seconds(one(n_bytes_max / 8)));
+  EXPECT_LT(seconds(one(n_bytes_max)), 1024 * seconds(one(n_bytes_max / 64)));
 }
 
 // Vocabularies with the control tokens of a template. -------------------------------------------
