@@ -82,7 +82,8 @@ function(slipstream_unit_test target)
   endif()
   if(CMAKE_CROSSCOMPILING)
     add_test(NAME ${target} COMMAND ${target})
-    set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 300)
+    # All tests of the room in one process of the emulator.
+    set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 3600)
   else()
     # Ends what hangs, and nothing that is merely slow: sanitizers on an old CPU take twenty times as long.
     gtest_discover_tests(${target} PROPERTIES LABELS unit TIMEOUT 300)
