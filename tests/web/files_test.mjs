@@ -155,6 +155,7 @@ test('a chat asks with the files, and its sources open', async () => {
   await page.reload(); // sources are kept with the chat
   const sources = page.getByRole('article', { name: 'Answer' }).first()
     .getByRole('region', { name: 'Sources' });
+  await sources.waitFor();
   assert.deepEqual(await sources.getByRole('listitem').allInnerTexts(),
     ['[2]\nsrc/heron.py:1-2', '[4]\ndocs/birds.md:3-3', 'gone.md:1-2']);
   await sources.getByRole('button', { name: 'src/heron.py:1-2' }).click();
