@@ -114,8 +114,8 @@ TEST(ClientText, AnswersHoldTheMarkupThatTheTemplateDoesNotWrite) {
   EXPECT_FALSE(shown(*hermes->render({.messages = messages})).contains("<a>"));
 }
 
-// CPU time, the least of five, for 64 times as much: 64 times as long if time is linear, 4,096 times if
-// it is quadratic. 16 MB of text take 330 times as long: they do not fit into the processor's caches.
+// CPU time, the least of five, for eight times as much: 8 times as long if time is linear, 64 times if
+// it is quadratic.
 TEST(ClientText, TakesLinearTime) {
   constexpr const char* kSource =
       "{% for m in messages %}{{ '<s>' + m.content | trim + '</s>' }}{% endfor %}";
@@ -137,9 +137,9 @@ TEST(ClientText, TakesLinearTime) {
   const auto one = [](std::size_t n_bytes) {
     return Json::array({{{"role", "user"}, {"content", std::string(n_bytes, 'x')}}});
   };
-  EXPECT_LT(seconds(many(100'000)), 1024 * seconds(many(100'000 / 64)));
+  EXPECT_LT(seconds(many(100'000)), 24 * seconds(many(12'500)));
   const std::size_t n_bytes_max = kTextLimits.text_bytes_max - 64;
-  EXPECT_LT(seconds(one(n_bytes_max)), 1024 * seconds(one(n_bytes_max / 64)));
+  EXPECT_LT(seconds(one(n_bytes_max)), 24 * seconds(one(n_bytes_max / 8)));
 }
 
 // Vocabularies with the control tokens of a template. -------------------------------------------
