@@ -281,6 +281,11 @@ class Refuse(unittest.TestCase):
 def print_table():
     """By the share of the conversation that the window holds, and by the question's words."""
     conversation = told(range(100))
+    alone = Serving("--ctx", str(WINDOW))
+    for question in ASK:
+        n_answered = sum(n_found(alone, told([fact]), [fact], [question])[1] for fact in range(100))
+        print(f"answered with nothing else told: {n_answered}, {question}", flush=True)
+    alone.stop()
     print("| window | question | in the prompt | answered | in the prompt without rescue | answered without |\n"
           "|---|---|---|---|---|---|")
     for window in (6144, 4096, 2048, 1024):
