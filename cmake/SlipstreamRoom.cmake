@@ -60,32 +60,61 @@ function(slipstream_program target)
   slipstream_compile_folders_together(${target})
 endfunction()
 
-# What the gate tests with sanitizers: unit tests, and the fuzz targets on their corpora.
+# What the gate tests with sanitizers: unit tests, and the fuzz targets on their corpora. Once is enough: the
+# release build makes them, and runs them, at night.
 if(SLIPSTREAM_TESTS)
   add_custom_target(unit_tests)
 endif()
+function(slipstream_add_to_unit_tests target label result)
+  add_dependencies(unit_tests ${target})
+  if(NOT SLIPSTREAM_SANITIZE)
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+    set(label nightly)
+  endif()
+  set(${result} ${label} PARENT_SCOPE)
+endfunction()
 
-# slipstream_unit_test(TARGET [SANITIZED_AT_NIGHT] SOURCES file... LINK library...): GoogleTest cases,
-# each one a ctest with label "unit"; under emulation one ctest, for starting the program takes longer
-# there than most cases do. Nothing where tests are not built.
+# slipstream_unit_test(TARGET [OPTIMISED | SANITIZED_AT_NIGHT] SOURCES file... LINK library...): GoogleTest
+# cases of a room, each suite one ctest with label "unit". What has kernels or looks at the clock is OPTIMISED:
+# the gate runs it in the release build, too. What is SANITIZED_AT_NIGHT it runs there only. Nothing where tests
+# are not built.
 function(slipstream_unit_test target)
   if(NOT SLIPSTREAM_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 test "SANITIZED_AT_NIGHT" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 test "OPTIMISED;SANITIZED_AT_NIGHT" "" "SOURCES;LINK")
   find_package(GTest CONFIG REQUIRED)
-  include(GoogleTest)
   slipstream_program(${target} ${test_SOURCES})
   target_link_libraries(${target} PRIVATE ${test_LINK} GTest::gmock GTest::gtest_main)
-  if(NOT test_SANITIZED_AT_NIGHT)
+  # Optimising the tests themselves takes longer than it saves.
+  target_compile_options(${target} PRIVATE -O1)
+  set(label unit)
+  if(test_OPTIMISED)
     add_dependencies(unit_tests ${target})
+  elseif(NOT test_SANITIZED_AT_NIGHT)
+    slipstream_add_to_unit_tests(${target} unit label)
   endif()
   if(CMAKE_CROSSCOMPILING)
     add_test(NAME ${target} COMMAND ${target})
     # All tests of the room in one process of the emulator.
     set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 3600)
   else()
-    # Ends what hangs, and nothing that is merely slow: sanitizers on an old CPU take twenty times as long.
-    gtest_discover_tests(${target} PROPERTIES LABELS unit TIMEOUT 300)
+    slipstream_discover_suites(${target} ${label})
   endif()
+endfunction()
+
+# One ctest for each suite, named ROOM.SUITE. One for each case would start two thousand processes: with
+# sanitizers a start takes longer than most cases do.
+function(slipstream_discover_suites target label)
+  string(REGEX REPLACE "_test$" "" room ${target})
+  set(suites ${CMAKE_CURRENT_BINARY_DIR}/${target}_suites.cmake)
+  add_custom_command(TARGET ${target} POST_BUILD BYPRODUCTS ${suites}
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${target}> -DROOM=${room} -DLABEL=${label}
+      -DOUTPUT=${suites} -P ${PROJECT_SOURCE_DIR}/cmake/discover_suites.cmake
+    VERBATIM)
+  set(include ${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake)
+  file(WRITE ${include} "if(EXISTS [[${suites}]])\n  include([[${suites}]])\nelse()\n"
+    "  add_test([[${room}_NOT_BUILT]] [[${target}]])\n"
+    "  set_tests_properties([[${room}_NOT_BUILT]] PROPERTIES LABELS nightly)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${include})
 endfunction()
