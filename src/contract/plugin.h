@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "contract/expert_counters.h"
+#include "contract/kv_memory_counters.h"
 
 namespace slipstream::turbo {
 
@@ -61,6 +62,12 @@ struct FitKeys {
 struct ReadExpertCounters {
   static constexpr const char* kName = "ggml_turbo_expert_counters";
   using Function = std::size_t(ExpertCounters* rows, std::size_t n_rows_max);
+};
+
+// Of all devices that were ever opened with a kv_memory, added up. False: there was none. Thread-safe.
+struct ReadKvMemoryCounters {
+  static constexpr const char* kName = "ggml_turbo_kv_memory_counters";
+  using Function = bool(KvMemoryCounters* counters);
 };
 
 // --- sequences as they are stored (docs/formats/packed-state.md)

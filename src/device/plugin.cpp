@@ -140,6 +140,11 @@ std::size_t read_expert_counters(ExpertCounters* rows, std::size_t n_rows_max) n
   });
 }
 
+bool read_kv_memory_counters(KvMemoryCounters* counters) noexcept {
+  *counters = ColdCounters::of_process().read();
+  return ColdStore::was_used();
+}
+
 // --- the registry's functions, called by ggml
 
 const char* reg_name(ggml_backend_reg_t /*reg*/) { return kPluginName; }
@@ -175,6 +180,7 @@ void* reg_proc_address(ggml_backend_reg_t /*reg*/, const char* name) {
   offer(UseKeys{}, use_keys);
   offer(FitKeys{}, fit_keys);
   offer(ReadExpertCounters{}, read_expert_counters);
+  offer(ReadKvMemoryCounters{}, read_kv_memory_counters);
   offer(BeginPacking{}, begin_packing);
   offer(BeginUnpacking{}, begin_unpacking);
   offer(EndPackedRows{}, end_packed_rows);

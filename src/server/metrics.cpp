@@ -127,6 +127,27 @@ void read(const turbo::ExpertCounters& experts, Reading& reading) {
                   static_cast<double>(experts.stall_ns) / 1e9, layer);
 }
 
+void read(const turbo::KvMemoryCounters& kv, Reading& reading) {
+  const auto count = [&](const char* name, const char* help, std::uint64_t n) {
+    reading.counter(name, help, static_cast<double>(n), {});
+  };
+  count("slipstream:kv_memory_hits_total", "Pieces of KV caches that were needed and in memory",
+        kv.n_hits);
+  count("slipstream:kv_memory_misses_total",
+        "Pieces of KV caches that were needed and had to be read", kv.n_misses);
+  count("slipstream:kv_memory_read_bytes_total", "Bytes of KV caches that were read",
+        kv.n_bytes_read);
+  count("slipstream:kv_memory_written_bytes_total", "Bytes of KV caches that were written",
+        kv.n_bytes_written);
+  count("slipstream:kv_memory_failed_reads_total", "Reads of KV caches that failed",
+        kv.n_failed_reads);
+  count("slipstream:kv_memory_failed_writes_total", "Writes of KV caches that failed",
+        kv.n_failed_writes);
+  reading.gauge("slipstream:kv_memory_resident_bytes",
+                "Codes of KV caches in memory, of those that may lie in a file",
+                static_cast<double>(kv.n_bytes_resident), {});
+}
+
 }  // namespace
 
 RequestMetrics::RequestMetrics(prometheus::Registry& registry, const std::string& model_name)
@@ -210,10 +231,12 @@ void Metrics::count_restarts(int n) {
 }
 
 std::string Metrics::text(const std::vector<EngineReading>& engines,
-                          const std::vector<turbo::ExpertCounters>& experts) const {
+                          const std::vector<turbo::ExpertCounters>& experts,
+                          const std::optional<turbo::KvMemoryCounters>& kv_memory) const {
   Reading reading;
   for (const EngineReading& engine : engines) read(engine, reading);
   for (const turbo::ExpertCounters& layer : experts) read(layer, reading);
+  if (kv_memory) read(*kv_memory, reading);
   std::vector<MetricFamily> families = std::move(reading).take();
   std::ranges::move(registry_.Collect(), std::back_inserter(families));
   return prometheus::TextSerializer().Serialize(families);

@@ -21,6 +21,7 @@
 #include "base/mutex.h"
 #include "engine/generation.h"
 #include "engine/model/expert_counters.h"
+#include "engine/model/kv_memory_counters.h"
 #include "engine/runner.h"
 
 namespace slipstream {
@@ -94,7 +95,8 @@ class Metrics {
   };
   // All metrics in Prometheus's text format.
   [[nodiscard]] std::string text(const std::vector<EngineReading>& engines,
-                                 const std::vector<turbo::ExpertCounters>& experts) const;
+                                 const std::vector<turbo::ExpertCounters>& experts,
+                                 const std::optional<turbo::KvMemoryCounters>& kv_memory) const;
 
  private:
   prometheus::Registry registry_;

@@ -97,6 +97,7 @@ class Dashboard(unittest.TestCase):
         named = {name for panel in panels for target in panel["targets"]
                  for name in re.findall(r"(?:vllm|slipstream):\w+", target["expr"])}
         server = Serving("--stream-experts", "--expert-cache", "2MiB", "--ctx", "512",
+                         "--kv", "turbo4,attend=512", "--kv-memory", "1MiB", "--kv-memory-dir", "/var/tmp",
                          model=os.environ["SLIPSTREAM_FIXTURES"] + "/qwen3moe.gguf")
         try:
             server.post("/v1/completions", {"prompt": "Once upon a time", "max_tokens": 8})

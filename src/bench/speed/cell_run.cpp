@@ -15,7 +15,7 @@
 #include "base/format_bytes.h"
 #include "base/memory_info.h"
 #include "base/unique_fd.h"
-#include "bench/speed/saved_state.h"
+#include "bench/speed/kept_depth.h"
 #include "engine/forecast/memory_forecast.h"
 #include "engine/model/llama_log.h"
 #include "engine/model/model.h"
@@ -102,6 +102,17 @@ bool shares_cells(const CellTask& task) {
   return task.cell.shares_depth || n_computed(task.cell, task.n_computed_max) < task.cell.depth;
 }
 
+// The state of a cache does not depend on how weights are laid out. Without flash attention, libllama
+// lays values out differently.
+std::filesystem::path state_path(const CellTask& task) {
+  std::string name(cache_scheme(task.cell.kv));
+  if (!has_flash_attention(task.cell.kv)) name += kNoFlashAttention;
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return task.states / format_text("{}.state", name);
+}
+
 class CellRun {
  public:
   CellRun(const CellTask& task, Model model, std::vector<Token> text,
@@ -111,7 +122,8 @@ class CellRun {
         model_(std::move(model)),
         text_(std::move(text)),
         on_progress_(on_progress),
-        batch_(n_step_tokens_) {}
+        batch_(n_step_tokens_),
+        kept_(model_.context(), state_path(task), shares_cells(task) ? 1 : task.cell.n_sequences) {}
 
   Result<CellFigures> run() {
     CellFigures figures;
@@ -137,23 +149,13 @@ class CellRun {
                                                           static_cast<std::size_t>(stride));
     return text_[place % text_.size()];
   }
-  // The state of a cache does not depend on how weights are laid out. Without flash attention,
-  // libllama lays values out differently.
-  [[nodiscard]] std::filesystem::path state_path() const {
-    std::string name(cache_scheme(task_.cell.kv));
-    if (!has_flash_attention(task_.cell.kv)) name += kNoFlashAttention;
-    for (char& c : name) {
-      if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-    }
-    return task_.states / format_text("{}.state", name);
-  }
   [[nodiscard]] int n_computed_here() const { return n_computed(task_.cell, task_.n_computed_max); }
 
   // --- the depth
 
   Result<void> fill(CellFigures& figures) {
     if (task_.cell.depth == 0) return {};
-    if (restore()) return repeat();
+    if (kept_.restore()) return repeat();
     const Clock::time_point start = Clock::now();
     const int n_tokens = n_computed_here();
     for (int position = 0; position < n_tokens;) {
@@ -166,72 +168,19 @@ class CellRun {
       on_progress_(kFillShare * position / n_tokens);
     }
     figures.fill_seconds = seconds_since(start);
-    if (const Result<void> kept = keep(); !kept) return kept;
+    if (const Result<void> kept = kept_.keep(); !kept) return kept;
     return repeat();
   }
 
-  // Writes under another name first, so that a killed process leaves no partial state.
-  Result<void> keep() {
-    std::vector<std::uint8_t> state(llama_state_seq_get_size(model_.context(), 0));
-    state.resize(llama_state_seq_get_data(model_.context(), state.data(), state.size(), 0));
-    const std::filesystem::path partial = state_path().string() + ".partial";
-    std::ofstream file(partial, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(state.data()), std::ssize(state));
-    file.close();
-    std::error_code error;
-    if (file) std::filesystem::rename(partial, state_path(), error);
-    if (!file || error) {
-      return fail(Code::kIo, format_text("cannot keep {} tokens of depth in {}: is the disk full?",
-                                         n_computed_here(), task_.states.string()));
-    }
-    return {};
-  }
-
-  // Returns an empty state if none was kept.
-  [[nodiscard]] std::vector<std::uint8_t> kept_state() const {
-    std::ifstream file(state_path(), std::ios::binary | std::ios::ate);
-    if (!file) return {};
-    std::vector<std::uint8_t> state(static_cast<std::size_t>(file.tellg()));
-    file.seekg(0);
-    file.read(reinterpret_cast<char*>(state.data()), std::ssize(state));
-    const int n_streams = shares_cells(task_) ? 1 : task_.cell.n_sequences;
-    set_streams(state, static_cast<std::uint32_t>(n_streams));
-    return file ? state : std::vector<std::uint8_t>();
-  }
-
-  bool set_state(const std::vector<std::uint8_t>& state, SeqId sequence) {
-    return llama_state_seq_set_data(model_.context(), state.data(), state.size(), sequence) > 0;
-  }
-
-  // Returns false if no state was kept or libllama refuses it. Then the depth is computed.
-  bool restore() {
-    const std::vector<std::uint8_t> state = kept_state();
-    if (state.empty()) return false;
-    llama_memory_clear(memory(), false);
-    return set_state(state, 0);
-  }
-
-  // Fills the depth behind what was computed with copies of it, and gives it to every sequence.
-  // libllama replaces the cells of the sequence that it restores, so each copy comes by way of
-  // another sequence.
+  // Fills the depth behind what was computed, and gives it to every sequence.
   Result<void> repeat() {
-    const int n_tokens = n_computed_here();
-    const SeqId spare = task_.cell.n_sequences;
-    std::vector<std::uint8_t> state;
-    if (n_tokens < task_.cell.depth) state = kept_state();
-    for (int start = n_tokens; start < task_.cell.depth; start += n_tokens) {
-      const int end = std::min(start + n_tokens, task_.cell.depth);
-      if (!move_cells(state, start - n_tokens, start) || !set_state(state, spare) ||
-          llama_memory_seq_pos_min(memory(), spare) != start ||
-          !llama_memory_seq_rm(memory(), spare, end, -1)) {
-        return fail(Code::kUnsupported,
-                    format_text("the state of {} tokens cannot be repeated for this model: "
-                                "compute all with --computed-depth {}",
-                                n_tokens, task_.cell.depth));
-      }
-      llama_memory_seq_cp(memory(), spare, 0, -1, -1);
-      llama_memory_seq_rm(memory(), spare, -1, -1);
-      on_progress_(kFillShare * end / task_.cell.depth);
+    const auto on_progress = [this](int n_tokens) {
+      on_progress_(kFillShare * n_tokens / task_.cell.depth);
+    };
+    if (Result<void> done =
+            kept_.repeat(n_computed_here(), task_.cell.depth, task_.cell.n_sequences, on_progress);
+        !done) {
+      return done;
     }
     for (SeqId sequence = 1; sequence < task_.cell.n_sequences; ++sequence) {
       llama_memory_seq_cp(memory(), 0, sequence, -1, -1);
@@ -248,9 +197,10 @@ class CellRun {
     if (was_cut) return {};
     llama_memory_clear(memory(), false);
     if (task_.cell.depth == 0) return {};
-    if (restore()) return repeat();
-    return fail(Code::kUnsupported, format_text("the depth kept in {} cannot be restored: {}",
-                                                state_path().string(), take_llama_complaint()));
+    if (kept_.restore()) return repeat();
+    return fail(Code::kUnsupported,
+                format_text("the depth kept in {} cannot be restored: {}",
+                            state_path(task_).string(), take_llama_complaint()));
   }
 
   // --- what is measured
@@ -309,6 +259,7 @@ class CellRun {
   std::vector<Token> text_;
   const std::function<void(double)>& on_progress_;
   Batch batch_;
+  KeptDepth kept_;
 };
 
 Result<std::vector<Token>> read_tokens(const CellTask& task, const Model& model) {

@@ -1,13 +1,13 @@
 #include "device/attention/attention.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "device/attention/amx.h"
 #include "device/attention/cache_side.h"
 #include "device/attention/chunk_choice.h"
 #include "device/attention/chunk_pass.h"
+#include "device/attention/cold_pieces.h"
 #include "device/attention/kernel_choice.h"
 #include "device/attention/piece_context.h"
 #include "device/attention/piece_queries.h"
@@ -27,54 +27,13 @@ AmxShape amx_shape(const AttentionTask& task) {
           .value_rows = std::min(kAmxRows, n_queries * sides.values.n_digits)};
 }
 
-// How many chunks a thread holds at once if they may lie in a file. They are read together.
-constexpr std::size_t kHeldChunks = 128;
-
-bool is_cold(CacheTensor* side) {
-  return side->compressed() != nullptr && side->compressed()->is_cold();
-}
-
-// Brings chunks of both sides into memory and processes them, group after group. Keys are started
-// and finished before values on all threads, so that none waits for another in a circle.
-Result<void> process_held(const PieceContext& context, ChunkPass& pass) {
-  const int end = context.piece.end_chunk;
-  std::vector<int> chunks;
-  for (int first = pass.next_seen(context.piece.first_chunk); first < end;) {
-    chunks.clear();
-    int next = first;
-    for (; next < end && chunks.size() < kHeldChunks; next = pass.next_seen(next + 1)) {
-      chunks.push_back(next);
-    }
-    std::array<ColdChunks::Held, 2> held;
-    const std::array sides = {context.task.keys, context.task.values};
-    for (std::size_t i = 0; i < sides.size(); ++i) {
-      if (!is_cold(sides[i])) continue;
-      Result<ColdChunks::Held> started = sides[i]->compressed()->start_reading(
-          context.task.first_stream + context.piece.stream, context.piece.kv_head, chunks);
-      if (!started) return std::unexpected(std::move(started.error()));
-      held[i] = std::move(*started);
-    }
-    for (ColdChunks::Held& side : held) {
-      if (Result<void> finished = side.finish(); !finished) return finished;
-    }
-    pass.process(first, next);
-    first = next;
-  }
-  return {};
-}
-
-Result<void> run_piece(const AttentionTask& task, const Piece& piece) {
+void run_piece(const AttentionTask& task, const Piece& piece) {
   const PieceContext context(task, piece, PieceScratch::of_thread());
   PieceQueries queries(context);
   choose_chunks(context, queries);
   ChunkPass pass(context, queries);
-  if (is_cold(task.keys) || is_cold(task.values)) {
-    if (Result<void> processed = process_held(context, pass); !processed) return processed;
-  } else {
-    pass.process(pass.next_seen(piece.first_chunk), piece.end_chunk);
-  }
+  pass.process(pass.next_seen(piece.first_chunk), piece.end_chunk);
   PieceResult(context, queries).finish();
-  return {};
 }
 
 }  // namespace
@@ -111,9 +70,9 @@ void SharedPlan::make(int n_threads) {
 
 Result<void> run_attention(const AttentionTask& task, int thread_idx) {
   const AmxScope tiles(use_amx(), amx_shape(task));
-  for (const Piece& piece : task.plan->work().pieces_of(thread_idx)) {
-    if (Result<void> done = run_piece(task, piece); !done) return done;
-  }
+  const std::span<const Piece> pieces = task.plan->work().pieces_of(thread_idx);
+  if (has_cold_codes(task)) return run_cold_pieces(task, pieces);
+  for (const Piece& piece : pieces) run_piece(task, piece);
   return {};
 }
 

@@ -4,7 +4,7 @@
 //   PieceContext   sides of the cache, scratch memory       piece_context.h, piece_scratch.h
 //   PieceQueries   rotates and quantises the queries        piece_queries.h
 //   choose_chunks  what is read if it is limited           chunk_choice.h
-//   hold           brings it into memory, if it is in a file kv_buffer/cold_chunks.h
+//   hold           brings it into memory, if it is in a file cold_pieces.h
 //   ChunkPass      scores, softmax, weighted sum of values  chunk_pass.h, chunk_kernels.h
 //   PieceResult    merges parts, normalises, writes         piece_result.h
 //

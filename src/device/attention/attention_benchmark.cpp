@@ -13,21 +13,18 @@
 #include <ggml-cpp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <ctime>
 #include <functional>
 #include <numeric>
 #include <random>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/format.h"
-#include "contract/environment.h"
 #include "device/attention/attention.h"
+#include "device/attention/benchmark_support.h"
 #include "device/attention/kernel_choice.h"
 #include "device/graph/binding.h"
 #include "device/kv_buffer/kv_buffer.h"
@@ -38,33 +35,12 @@ namespace {
 constexpr std::int64_t kTokens = 32768;
 constexpr std::int64_t kPromptRows = 128;
 
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// Of all threads: what others do on the machine counts for little.
-double processor_seconds() {
-  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
-}
-
-void on_threads(int n_threads, const std::function<void(int)>& work) {
-  std::vector<std::jthread> threads;
-  for (int i = 1; i < n_threads; ++i) threads.emplace_back([&, i] { work(i); });
-  work(0);
-}
-
 constexpr std::size_t kReadBytes = std::size_t{1} << 29;
 
 // Reads more than the processor's caches hold.
 void read_much(int n_threads) {
-  static const std::vector<std::uint64_t> memory(kReadBytes / sizeof(std::uint64_t), 1);
-  on_threads(n_threads, [&](int thread) {
-    const std::size_t n = memory.size() / static_cast<std::size_t>(n_threads);
-    const auto* start = memory.data() + n * static_cast<std::size_t>(thread);
-    benchmark::DoNotOptimize(std::reduce(start, start + n, std::uint64_t{0}, std::bit_xor<>()));
-  });
+  static const ReadMemory kMemory(kReadBytes);
+  kMemory.read(n_threads);
 }
 
 // Bytes per second that n_threads threads read together, best of five.
@@ -258,12 +234,7 @@ void register_all() {
 
 int main(int argc, char** argv) {
   using namespace slipstream::turbo;
-  if (const char* kernels = std::getenv(kKernelsVariable); kernels != nullptr) {
-    if (const auto limited = limit_kernels(kernels); !limited) {
-      std::fputs((limited.error().message + "\n").c_str(), stderr);
-      return 2;
-    }
-  }
+  if (!limit_kernels_of_environment()) return 2;
   register_all();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

@@ -1,6 +1,7 @@
 #include "device/attention/piece_scratch.h"
 
 #include <algorithm>
+#include <array>
 
 #include "device/attention/amx.h"
 #include "device/attention/chunk_kernels.h"
@@ -24,9 +25,9 @@ void QuantisedQueries::resize(const CacheSide& keys, std::size_t n_queries) {
   scales.resize(n_queries);
 }
 
-PieceScratch& PieceScratch::of_thread() {
-  thread_local PieceScratch scratch;
-  return scratch;
+PieceScratch& PieceScratch::of_thread(std::size_t idx) {
+  thread_local std::array<PieceScratch, 2> scratches;
+  return scratches.at(idx);
 }
 
 void PieceScratch::resize(const CacheSides& sides, std::size_t n_queries) {

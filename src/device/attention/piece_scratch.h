@@ -62,7 +62,7 @@ struct QuantisedQueries {
 // any query. AMX may read the kReadPast bytes behind key_bytes.
 struct PieceScratch {
   // The scratch of the calling thread.
-  [[nodiscard]] static PieceScratch& of_thread();
+  [[nodiscard]] static PieceScratch& of_thread(std::size_t idx = 0);
 
   void resize(const CacheSides& sides, std::size_t n_queries);
   [[nodiscard]] std::size_t part_stride() const { return weights.stride(); }

@@ -51,7 +51,10 @@ ColdChunks::ColdChunks(const CodePlanes& planes, std::shared_ptr<ColdFile> file,
   store_.add_codes(planes_.n_bytes());
 }
 
-ColdChunks::~ColdChunks() { store_.remove_codes(planes_.n_bytes()); }
+ColdChunks::~ColdChunks() {
+  set_in_memory(0);
+  store_.remove_codes(planes_.n_bytes());
+}
 
 std::byte* ColdChunks::address(Slab slab) const {
   const auto of_plane = static_cast<Slab>(planes_.slabs_of_plane);
@@ -83,7 +86,14 @@ void ColdChunks::guard(const std::vector<Slab>& slabs, bool is_open) const {
 void ColdChunks::enter(Slab slab, State state) {
   entries_[slab].state = state;
   hot_.push_back(slab);
-  ++n_in_memory_;
+  set_in_memory(n_in_memory_ + 1);
+}
+
+void ColdChunks::set_in_memory(std::size_t n_slabs) {
+  store_.count_resident(
+      (static_cast<std::int64_t>(n_slabs) - static_cast<std::int64_t>(n_in_memory_)) *
+      static_cast<std::int64_t>(planes_.slab_bytes));
+  n_in_memory_ = n_slabs;
 }
 
 Result<ColdChunks::Held> ColdChunks::start(std::vector<Slab> slabs, Access access) {
@@ -106,7 +116,6 @@ Result<ColdChunks::Held> ColdChunks::start(std::vector<Slab> slabs, Access acces
       entry.is_used = true;
       if (entry.state == State::kEmpty || entry.state == State::kCold) ++n_missing;
     }
-    store_.count({.n_hits = held.slabs_.size() - n_missing, .n_misses = n_missing});
     if (Result<void> made = make_room(lock, n_missing); !made) {
       return std::unexpected(std::move(made.error()));
     }
@@ -122,6 +131,8 @@ Result<ColdChunks::Held> ColdChunks::start(std::vector<Slab> slabs, Access acces
       }
       if (access == Access::kReplace) entry.is_changed = true;
     }
+    // What was empty was neither found nor has it to be read.
+    store_.count({.n_hits = held.slabs_.size() - opened.size(), .n_misses = held.reading_.size()});
     guard(opened, true);
   }
   if (held.reading_.empty()) return held;
@@ -155,10 +166,11 @@ void ColdChunks::Held::swap(Held& other) noexcept {
   reading_.swap(other.reading_);
   reader_.swap(other.reader_);
   std::swap(ticket_, other.ticket_);
+  std::swap(read_, other.read_);
 }
 
 Result<void> ColdChunks::Held::end_reads() {
-  if (reading_.empty()) return {};
+  if (reading_.empty()) return read_;
   Result<void> read = fail(Code::kIo, "not started");  // short, because memory may have run out
   if (reader_ != nullptr) {
     if (ticket_ != 0) {
@@ -168,7 +180,11 @@ Result<void> ColdChunks::Held::end_reads() {
     }
     of_->store_.give_back(std::move(reader_));
   }
-  if (read) of_->store_.count({.n_bytes_read = reading_.size() * of_->planes_.slab_bytes});
+  if (read) {
+    of_->store_.count({.n_bytes_read = reading_.size() * of_->planes_.slab_bytes});
+  } else {
+    of_->store_.count({.n_failed_reads = 1});
+  }
   {
     const Lock lock(of_->mutex_);
     for (const Slab slab : reading_) of_->entries_[slab].state = State::kHot;
@@ -180,7 +196,21 @@ Result<void> ColdChunks::Held::end_reads() {
   }
   of_->changed_.notify_all();
   reading_.clear();
+  read_ = read;
   return read;
+}
+
+bool ColdChunks::Held::has_moving() const {
+  return std::ranges::any_of(slabs_, [this](Slab slab) {
+    const State state = of_->entries_[slab].state;
+    return state == State::kReading || state == State::kWriting;
+  });
+}
+
+bool ColdChunks::Held::is_moving() const {
+  if (of_ == nullptr) return false;
+  const Lock lock(of_->mutex_);
+  return has_moving();
 }
 
 Result<void> ColdChunks::Held::finish() {
@@ -190,20 +220,30 @@ Result<void> ColdChunks::Held::finish() {
     return read;
   }
   Lock lock(of_->mutex_);
-  const auto state_is = [&](State state) {
-    return [this, state](Slab slab) { return of_->entries_[slab].state == state; };
-  };
-  const auto is_moving = [&](Slab slab) {
-    return state_is(State::kReading)(slab) || state_is(State::kWriting)(slab);
-  };
-  of_->changed_.wait(lock, [&] { return std::ranges::none_of(slabs_, is_moving); });
-  if (!std::ranges::all_of(slabs_, state_is(State::kHot))) {
+  of_->changed_.wait(lock, [&] { return !has_moving(); });
+  const auto is_hot = [&](Slab slab) { return of_->entries_[slab].state == State::kHot; };
+  if (!std::ranges::all_of(slabs_, is_hot)) {
     lock.unlock();
     release();
     return fail(Code::kIo, "cold chunks of the KV cache could not be read for another thread");
   }
   if (access_ == Access::kWrite) {
     for (const Slab slab : slabs_) of_->entries_[slab].is_changed = true;
+  }
+  return {};
+}
+
+Result<void> ColdChunks::Held::finish(std::span<Held> held, std::span<Held> ahead) {
+  for (Held& one : held) {
+    if (Result<void> read = one.end_reads(); !read) return read;
+  }
+  if (std::ranges::any_of(held, &Held::is_moving)) {
+    for (Held& one : ahead) {
+      [[maybe_unused]] const Result<void> read = one.end_reads();  // its finish() says it, too
+    }
+  }
+  for (Held& one : held) {
+    if (Result<void> finished = one.finish(); !finished) return finished;
   }
   return {};
 }
@@ -243,6 +283,7 @@ Result<void> ColdChunks::make_room(Lock& lock, std::size_t n_slabs) {
   } catch (const std::bad_alloc&) {  // nobody else would set the states
     written = fail(Code::kOutOfMemory, "no memory");
   }
+  if (!written) store_.count({.n_failed_writes = 1});
   lock.lock();
   victims.clear();
   for (const Slab slab : changed) {
@@ -268,13 +309,16 @@ Result<void> ColdChunks::make_room(Lock& lock, std::size_t n_slabs) {
 std::vector<Slab> ColdChunks::choose_victims(std::size_t n_slabs, std::size_t n_more) {
   std::vector<Slab> victims;
   victims.reserve(n_slabs + n_more);
+  // Used ones are met among them: the newest of the list takes the place of a victim.
+  std::size_t n_more_looks = 2 * n_more;
   for (std::size_t n_left = 2 * hot_.size(); n_left > 0 && !hot_.empty(); --n_left) {
     if (victims.size() == n_slabs + n_more) break;
+    const bool is_enough = victims.size() >= n_slabs;
+    if (is_enough && n_more_looks-- == 0) break;
     if (hand_ >= hot_.size()) hand_ = 0;
     Entry& entry = entries_[hot_[hand_]];
     if (entry.state != State::kHot || entry.n_holds > 0 || entry.is_used) {
-      if (victims.size() >= n_slabs) break;
-      if (entry.n_holds == 0) entry.is_used = false;
+      if (!is_enough && entry.n_holds == 0) entry.is_used = false;
       ++hand_;
       continue;
     }
@@ -309,7 +353,7 @@ void ColdChunks::drop(const std::vector<Slab>& slabs) {
   for (const Slab slab : slabs) {
     entries_[slab].state = entries_[slab].is_in_file ? State::kCold : State::kEmpty;
   }
-  n_in_memory_ -= slabs.size();
+  set_in_memory(n_in_memory_ - slabs.size());
 }
 
 bool ColdChunks::is_empty(Slab slab) const {
@@ -361,18 +405,13 @@ void ColdChunks::forget_all() {
   guard(hot_, false);
   std::ranges::fill(entries_, Entry{});
   hot_.clear();
-  n_in_memory_ = 0;
+  set_in_memory(0);
   loss_.clear();
 }
 
 void ColdChunks::lose(const std::string& why) {
   const Lock lock(mutex_);
   loss_ = format_text("rows of the KV cache are lost until it is cleared: {}", why);
-}
-
-std::size_t ColdChunks::hot_bytes() const {
-  const Lock lock(mutex_);
-  return n_in_memory_ * planes_.slab_bytes;
 }
 
 }  // namespace slipstream::turbo

@@ -6,7 +6,7 @@
 // is then read, in one batch, to where it was before, and stays until it is let go. When more is in
 // memory than the cache's share, slabs that nobody holds and that were not used of late are dropped,
 // after being written to the file if they have changed. If all are held, memory is exceeded by
-// those: by a piece of attention for each thread.
+// those: by two groups of chunks for each thread (attention/cold_pieces.h).
 //
 //   empty --held--> hot <--held: read-- cold
 //     ^              |                    ^
@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -70,14 +71,20 @@ class ColdChunks {
     Held& operator=(const Held&) = delete;
     ~Held() { release(); }
 
-    // Waits until all slabs are in memory.
+    // Waits until all slabs are in memory. REQUIRES: the caller has started nothing else that it has
+    // not finished.
     [[nodiscard]] Result<void> finish();
+    // The same for several; `ahead` is what else the caller has started. Whoever has to wait for
+    // others ends its own reads first: they may be waiting for these.
+    [[nodiscard]] static Result<void> finish(std::span<Held> held, std::span<Held> ahead);
 
    private:
     friend class ColdChunks;
     void swap(Held& other) noexcept;
     void release() noexcept;
     [[nodiscard]] Result<void> end_reads();
+    [[nodiscard]] bool is_moving() const;
+    [[nodiscard]] bool has_moving() const;  // REQUIRES: the lock
 
     ColdChunks* of_ = nullptr;
     Access access_ = Access::kRead;
@@ -85,6 +92,7 @@ class ColdChunks {
     std::vector<Slab> reading_;  // those that this caller reads
     std::unique_ptr<SlabReader> reader_;
     SlabReader::Ticket ticket_ = 0;  // 0: the reads were not started
+    Result<void> read_;              // how they ended
   };
 
   // The memory is all zeroes and nothing of it has been touched.
@@ -94,8 +102,7 @@ class ColdChunks {
   ColdChunks& operator=(const ColdChunks&) = delete;
   ~ColdChunks();
 
-  // Starts to read what is not in memory. Callers that hold slabs of several caches start in the
-  // same order and finish in it. A slab is named once.
+  // Starts to read what is not in memory. A slab is named once.
   [[nodiscard]] Result<Held> start(std::vector<Slab> slabs, Access access);
   // start() and finish().
   [[nodiscard]] Result<Held> hold(std::vector<Slab> slabs, Access access);
@@ -107,8 +114,6 @@ class ColdChunks {
   void forget_all();
   // Rows are lost: nothing can be held until forget_all(). why: for the log.
   void lose(const std::string& why);
-
-  [[nodiscard]] std::size_t hot_bytes() const;  // for tests
 
  private:
   enum class State : std::uint8_t { kEmpty, kCold, kReading, kHot, kWriting };
@@ -133,6 +138,7 @@ class ColdChunks {
   [[nodiscard]] std::size_t run_length(const std::vector<Slab>& slabs, std::size_t first) const;
   void guard(const std::vector<Slab>& slabs, bool is_open) const;
   void enter(Slab slab, State state);
+  void set_in_memory(std::size_t n_slabs);
   [[nodiscard]] Result<void> make_room(Lock& lock, std::size_t n_slabs);
   [[nodiscard]] std::vector<Slab> choose_victims(std::size_t n_slabs, std::size_t n_more);
   [[nodiscard]] Result<void> write(const std::vector<Slab>& slabs) const;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <random>
@@ -76,14 +77,36 @@ TEST_P(ColdChunksTest, IsEmptyAtFirst) {
 
 TEST_P(ColdChunksTest, ReadsBackWhatWasDropped) {
   write_all();
-  EXPECT_LE(cold->hot_bytes(), 6 * kSlabBytes);
+  EXPECT_LE(store->counters().n_bytes_resident, 6 * kSlabBytes);
   for (Slab slab = 0; slab < kPlanes * kOfPlane; ++slab) expect(slab, content(slab));
   for (const Slab slab : {3U, 7U, 20U}) write(slab, 1);
   for (Slab slab = 0; slab < kPlanes * kOfPlane; ++slab) {
     expect(slab, content(slab, slab == 3 || slab == 7 || slab == 20 ? 1 : 0));
   }
-  EXPECT_LE(cold->hot_bytes(), 6 * kSlabBytes);
+  EXPECT_LE(store->counters().n_bytes_resident, 6 * kSlabBytes);
   EXPECT_GT(store->counters().n_bytes_read, 0U);
+}
+
+TEST_P(ColdChunksTest, CountsWhatIsFoundAndWhatIsNot) {
+  const KvMemoryCounters all_before = ColdCounters::of_process().read();
+  write_all();
+  EXPECT_EQ(store->counters().n_hits, 0U);
+  EXPECT_EQ(store->counters().n_misses, 0U);  // what was empty is not read
+  const std::uint64_t n_slabs = store->counters().n_bytes_resident / kSlabBytes;
+  EXPECT_GT(n_slabs, 0U);
+  const Slab last = kPlanes * kOfPlane - 1;
+  ASSERT_TRUE(cold->hold({0, 1, last}, Access::kRead));
+  EXPECT_EQ(store->counters().n_hits, 1U);
+  EXPECT_EQ(store->counters().n_misses, 2U);
+  EXPECT_EQ(store->counters().n_bytes_read, 2 * kSlabBytes);
+  EXPECT_EQ(store->counters().n_failed_reads, 0U);
+  const KvMemoryCounters all = ColdCounters::of_process().read();
+  EXPECT_EQ(all.n_misses - all_before.n_misses, 2U);
+  EXPECT_EQ(all.n_bytes_resident - all_before.n_bytes_resident, store->counters().n_bytes_resident);
+  cold.reset();
+  EXPECT_EQ(store->counters().n_bytes_resident, 0U);
+  EXPECT_EQ(ColdCounters::of_process().read().n_bytes_resident, all_before.n_bytes_resident);
+  EXPECT_TRUE(ColdStore::was_used());
 }
 
 TEST_P(ColdChunksTest, WritesOnlyWhatHasChanged) {
@@ -102,12 +125,12 @@ TEST_P(ColdChunksTest, HoldsMoreThanItsShareAndLetsItGo) {
   {
     const auto held = cold->hold(many, Access::kRead);
     ASSERT_TRUE(held);
-    EXPECT_GE(cold->hot_bytes(), 30 * kSlabBytes);
+    EXPECT_GE(store->counters().n_bytes_resident, 30 * kSlabBytes);
     for (const Slab slab : many) EXPECT_TRUE(has(slab, content(slab)));
     for (const Slab slab : {1U, 3U, 5U}) expect(slab, content(slab));  // no deadlock
   }
   expect(7, content(7));
-  EXPECT_LE(cold->hot_bytes(), 6 * kSlabBytes);
+  EXPECT_LE(store->counters().n_bytes_resident, 6 * kSlabBytes);
 }
 
 TEST_P(ColdChunksTest, KeepsWhatIsUsed) {
@@ -124,7 +147,7 @@ TEST_P(ColdChunksTest, ForgetsAll) {
   write_all();
   cold->forget_all();
   memory.zero();
-  EXPECT_EQ(cold->hot_bytes(), 0U);
+  EXPECT_EQ(store->counters().n_bytes_resident, 0U);
   for (Slab slab = 0; slab < kPlanes * kOfPlane; ++slab) expect(slab, std::byte{0});
 }
 
@@ -148,9 +171,10 @@ TEST_P(ColdChunksTest, AFailedReadLeavesSlabsCold) {
   EXPECT_EQ(held.error().code, Code::kIo);
   EXPECT_NE(held.error().message.find("Input/output error"), std::string::npos)
       << held.error().message;
+  EXPECT_EQ(store->counters().n_failed_reads, 1U);
   store->set_faults({});
   for (const Slab slab : {0U, 1U, 2U, 3U, 30U}) expect(slab, content(slab));
-  EXPECT_LE(cold->hot_bytes(), 6 * kSlabBytes);
+  EXPECT_LE(store->counters().n_bytes_resident, 6 * kSlabBytes);
 }
 
 TEST_P(ColdChunksTest, AFailedWriteLosesNothing) {
@@ -159,6 +183,7 @@ TEST_P(ColdChunksTest, AFailedWriteLosesNothing) {
   const auto held = cold->hold({40}, Access::kWrite);
   ASSERT_FALSE(held);
   EXPECT_NE(held.error().message.find("No space left"), std::string::npos) << held.error().message;
+  EXPECT_EQ(store->counters().n_failed_writes, 1U);
   for (Slab slab = 0; slab < 6; ++slab) expect(slab, content(slab));
   store->set_faults({});
   write(40);
@@ -190,6 +215,28 @@ TEST_P(ColdChunksTest, StartsReadsOfSeveral) {
 }
 
 // Threads read and change slabs of their own and read those of others, now and then with a fault.
+// Each waits for what the other one has started to read ahead.
+TEST_P(ColdChunksTest, NoneWaitForEachOtherInACircle) {
+  write_all();
+  constexpr Slab kA = 0;
+  constexpr Slab kB = 20;
+  using Held = ColdChunks::Held;
+  const auto start = [&](Slab slab) { return cold->start({slab}, Access::kRead).value(); };
+  std::array ahead_a = {start(kA)};
+  std::array ahead_b = {start(kB)};
+  std::array now_a = {start(kB)};
+  std::array now_b = {start(kA)};
+  std::thread other([&] {
+    EXPECT_TRUE(Held::finish(now_b, ahead_b));
+    EXPECT_TRUE(Held::finish(ahead_b, {}));
+  });
+  EXPECT_TRUE(Held::finish(now_a, ahead_a));
+  EXPECT_TRUE(Held::finish(ahead_a, {}));
+  other.join();
+  EXPECT_TRUE(has(kA, content(kA)));
+  EXPECT_TRUE(has(kB, content(kB)));
+}
+
 TEST_P(ColdChunksTest, ServesThreads) {
   constexpr Slab kThreads = 3;
   constexpr int kRounds = 300;
@@ -233,7 +280,30 @@ TEST_P(ColdChunksTest, ServesThreads) {
   EXPECT_LT(n_failed, kRounds);
 }
 
+class RoomyColdChunksTest : public ColdChunksTest {
+ protected:
+  RoomyColdChunksTest() : ColdChunksTest(40) {}
+};
+
+// As a prompt does: each slab is used when it is written, and then not again.
+TEST_P(RoomyColdChunksTest, WritesNeighboursTogether) {
+  int n_writes = 0;
+  store->set_faults({.read = {}, .write = [&] {
+                       ++n_writes;
+                       return 0;
+                     }});
+  write_all();
+  EXPECT_LE(store->counters().n_bytes_resident, 40 * kSlabBytes);
+  const std::uint64_t n_written = store->counters().n_bytes_written / kSlabBytes;
+  EXPECT_GE(n_written, 20U);
+  EXPECT_LE(static_cast<std::uint64_t>(n_writes), n_written / 2);
+  for (Slab slab = 0; slab < kPlanes * kOfPlane; ++slab) expect(slab, content(slab));
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, ColdChunksTest,
+                         testing::Values(ReadMethod::kUringDirect, ReadMethod::kUringBuffered,
+                                         ReadMethod::kPread));
+INSTANTIATE_TEST_SUITE_P(Ways, RoomyColdChunksTest,
                          testing::Values(ReadMethod::kUringDirect, ReadMethod::kUringBuffered,
                                          ReadMethod::kPread));
 

@@ -21,6 +21,8 @@ namespace {
 
 constexpr unsigned kOwnerOnly = 0600;
 
+std::atomic<bool> any_store = false;
+
 Result<UniqueFd> open_nameless(const std::string& directory) {
   Result<UniqueFd> fd = open_file(directory, O_TMPFILE | O_RDWR, kOwnerOnly);
   if (fd) return fd;
@@ -33,6 +35,34 @@ Result<UniqueFd> open_nameless(const std::string& directory) {
 }
 
 }  // namespace
+
+ColdCounters& ColdCounters::of_process() {
+  static ColdCounters counters;
+  return counters;
+}
+
+void ColdCounters::add(const KvMemoryCounters& more) {
+  n_hits_ += more.n_hits;
+  n_misses_ += more.n_misses;
+  n_bytes_read_ += more.n_bytes_read;
+  n_bytes_written_ += more.n_bytes_written;
+  n_failed_reads_ += more.n_failed_reads;
+  n_failed_writes_ += more.n_failed_writes;
+}
+
+KvMemoryCounters ColdCounters::read() const {
+  return {.n_hits = n_hits_,
+          .n_misses = n_misses_,
+          .n_bytes_read = n_bytes_read_,
+          .n_bytes_written = n_bytes_written_,
+          .n_failed_reads = n_failed_reads_,
+          .n_failed_writes = n_failed_writes_,
+          .n_bytes_resident = static_cast<std::uint64_t>(n_bytes_resident_)};
+}
+
+ColdStore::ColdStore(ColdOptions options) : options_(std::move(options)) { any_store = true; }
+
+bool ColdStore::was_used() { return any_store; }
 
 std::size_t ColdStore::share_of(std::size_t n_bytes) const {
   const std::size_t n_all = std::max<std::size_t>(n_code_bytes_, 1);
@@ -72,18 +102,14 @@ Result<void> ColdStore::check() const {
               "start again, with io=pread if it happens again");
 }
 
-void ColdStore::count(const ColdCounters& more) {
-  n_hits_ += more.n_hits;
-  n_misses_ += more.n_misses;
-  n_bytes_read_ += more.n_bytes_read;
-  n_bytes_written_ += more.n_bytes_written;
+void ColdStore::count(const KvMemoryCounters& more) {
+  counters_.add(more);
+  ColdCounters::of_process().add(more);
 }
 
-ColdCounters ColdStore::counters() const {
-  return {.n_hits = n_hits_,
-          .n_misses = n_misses_,
-          .n_bytes_read = n_bytes_read_,
-          .n_bytes_written = n_bytes_written_};
+void ColdStore::count_resident(std::int64_t n_bytes_more) {
+  counters_.change_resident(n_bytes_more);
+  ColdCounters::of_process().change_resident(n_bytes_more);
 }
 
 void ColdStore::set_faults(Faults faults) { faults_ = std::move(faults); }
@@ -105,7 +131,7 @@ Result<std::shared_ptr<ColdFile>> ColdFile::create(std::shared_ptr<ColdStore> st
 
 ColdFile::~ColdFile() {
   (void)is_done([&] {
-    const ColdCounters counters = store_->counters();
+    const KvMemoryCounters counters = store_->counters();
     if (counters.n_hits + counters.n_misses == 0) return;
     log_line(
         GGML_LOG_LEVEL_INFO,

@@ -16,20 +16,37 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/slab_reader.h"
+#include "contract/kv_memory_counters.h"
 #include "device/kv_buffer/cold_options.h"
 
 namespace slipstream::turbo {
 
-struct ColdCounters {
-  std::uint64_t n_hits = 0;  // slabs that were needed and in memory
-  std::uint64_t n_misses = 0;
-  std::uint64_t n_bytes_read = 0;
-  std::uint64_t n_bytes_written = 0;
+// Counters that several threads add to.
+class ColdCounters {
+ public:
+  // Those of all stores that there were in this process.
+  [[nodiscard]] static ColdCounters& of_process();
+
+  // What is resident is added by change_resident().
+  void add(const KvMemoryCounters& more);
+  void change_resident(std::int64_t n_bytes) { n_bytes_resident_ += n_bytes; }
+  [[nodiscard]] KvMemoryCounters read() const;
+
+ private:
+  std::atomic<std::uint64_t> n_hits_ = 0;
+  std::atomic<std::uint64_t> n_misses_ = 0;
+  std::atomic<std::uint64_t> n_bytes_read_ = 0;
+  std::atomic<std::uint64_t> n_bytes_written_ = 0;
+  std::atomic<std::uint64_t> n_failed_reads_ = 0;
+  std::atomic<std::uint64_t> n_failed_writes_ = 0;
+  std::atomic<std::int64_t> n_bytes_resident_ = 0;
 };
 
 class ColdStore {
  public:
-  explicit ColdStore(ColdOptions options) : options_(std::move(options)) {}
+  explicit ColdStore(ColdOptions options);
+  // Whether there was one in this process.
+  [[nodiscard]] static bool was_used();
 
   [[nodiscard]] const ColdOptions& options() const { return options_; }
 
@@ -44,8 +61,9 @@ class ColdStore {
   // Fails once a reader could not say what became of its reads (slab_reader.h).
   [[nodiscard]] Result<void> check() const;
 
-  void count(const ColdCounters& more);
-  [[nodiscard]] ColdCounters counters() const;
+  void count(const KvMemoryCounters& more);
+  void count_resident(std::int64_t n_bytes_more);
+  [[nodiscard]] KvMemoryCounters counters() const { return counters_.read(); }
 
   // For tests: asked at each read and write; an errno makes it fail.
   struct Faults {
@@ -60,10 +78,7 @@ class ColdStore {
   ColdOptions options_;
   std::atomic<std::size_t> n_code_bytes_ = 0;
   std::atomic<bool> has_ended_ = false;
-  std::atomic<std::uint64_t> n_hits_ = 0;
-  std::atomic<std::uint64_t> n_misses_ = 0;
-  std::atomic<std::uint64_t> n_bytes_read_ = 0;
-  std::atomic<std::uint64_t> n_bytes_written_ = 0;
+  ColdCounters counters_;
   Faults faults_;
   Mutex mutex_;
   std::vector<std::unique_ptr<SlabReader>> idle_ SLIP_GUARDED_BY(mutex_);

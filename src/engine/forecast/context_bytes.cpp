@@ -135,7 +135,7 @@ std::uint64_t compute_bytes(const ModelGeometry& model, const ContextShape& shap
   // Inputs of a product are first converted to the type that the weights are multiplied with.
   const std::int64_t converted = widest * n_tokens * kF16;
   const std::int64_t masks = shape.n_ctx * n_tokens * kF16 * (model.has_window ? 2 : 1);
-  const std::int64_t logits = model.n_vocab * shape.n_sequences_max * kF32;
+  const std::int64_t logits = model.n_vocab * shape.n_outputs() * kF32;
   const std::int64_t states =
       model.n_recurrent_layers > 0 ? model.state_numbers * shape.n_sequences_max * kF32 * 3 / 2 : 0;
   return static_cast<std::uint64_t>(results + converted + masks + logits + states);

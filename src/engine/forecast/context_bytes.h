@@ -8,6 +8,7 @@
 // Threads: immutable. Errors: check_cache(): kUnsupported if libllama refuses the scheme.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/result.h"
@@ -17,7 +18,7 @@
 namespace slipstream {
 
 // The context that engine/model/model.h makes: flash attention, a unified cache, full-size windows,
-// batches of n_ubatch, one output per sequence.
+// batches of n_ubatch.
 struct ContextShape {
   std::int64_t n_ctx = 0;  // 0: the context that the model was trained for
   std::int64_t n_sequences_max = 1;
@@ -26,6 +27,8 @@ struct ContextShape {
   // Of codes that need not be in memory, so many bytes are; 0: all are. Only schemes that limit what
   // is read have such codes.
   std::uint64_t kv_memory_bytes = 0;
+
+  [[nodiscard]] std::int64_t n_outputs() const { return std::max(n_sequences_max, n_outputs_max); }
 };
 
 [[nodiscard]] bool can_compress(const AttentionLayer& layer);

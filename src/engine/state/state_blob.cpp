@@ -135,6 +135,29 @@ std::vector<std::byte> plain_state_blob(std::size_t state_bytes) {
   return bytes;
 }
 
+std::span<std::byte> state_rest(std::span<std::byte> blob) {
+  if (!StateBlob::parse(blob)) return {};
+  Header header{};
+  std::memcpy(&header, blob.data(), sizeof(header));
+  return blob.subspan(sizeof(Header) + header.packed_bytes, header.rest_bytes);
+}
+
+void resize_state_rest(std::vector<std::byte>& blob, std::size_t n_bytes) {
+  Header header{};
+  std::memcpy(&header, blob.data(), sizeof(header));
+  const auto start =
+      blob.begin() + static_cast<std::ptrdiff_t>(sizeof(Header) + header.packed_bytes);
+  const auto end = start + static_cast<std::ptrdiff_t>(header.rest_bytes);
+  if (n_bytes <= header.rest_bytes) {
+    blob.erase(start + static_cast<std::ptrdiff_t>(n_bytes), end);
+  } else {
+    blob.insert(end, n_bytes - header.rest_bytes, std::byte{0});
+  }
+  header.state_bytes = header.state_bytes - header.rest_bytes + n_bytes;
+  header.rest_bytes = n_bytes;
+  std::memcpy(blob.data(), &header, sizeof(header));
+}
+
 Result<StateBlob> StateBlob::parse(std::span<const std::byte> bytes) {
   Reader reader(bytes);
   Header header{};

@@ -59,6 +59,12 @@ class StateBlobWriter {
 // state there itself.
 [[nodiscard]] std::vector<std::byte> plain_state_blob(std::size_t state_bytes);
 
+// The rest of a blob, to be changed; empty if it is none.
+[[nodiscard]] std::span<std::byte> state_rest(std::span<std::byte> blob);
+// Takes bytes from the end of the rest, or adds zeroes there. REQUIRES: parse() accepts the blob, and
+// no gap is behind what is taken.
+void resize_state_rest(std::vector<std::byte>& blob, std::size_t n_bytes);
+
 class StateBlob {
  public:
   [[nodiscard]] static Result<StateBlob> parse(std::span<const std::byte> bytes);

@@ -32,8 +32,9 @@ RouteAnswer answer_metrics(const RouteParts& parts, HttpExchange& exchange) {
                        .kv_f16_bytes = model.loaded->kv_f16_bytes,
                        .stats = model.loaded->engine->stats()});
   }
-  (void)co_await exchange.reply({.content_type = "text/plain; version=0.0.4; charset=utf-8",
-                                 .body = parts.metrics.text(engines, read_expert_counters())});
+  (void)co_await exchange.reply(
+      {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+       .body = parts.metrics.text(engines, read_expert_counters(), read_kv_memory_counters())});
   co_return ApiResult<void>();
 }
 
