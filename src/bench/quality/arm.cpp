@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "bench/quality/drift.h"
+#include "bench/quality/hay.h"
 #include "bench/quality/needles.h"
 #include "bench/quality/plain_text.h"
 #include "engine/forecast/gguf_model.h"
@@ -232,15 +233,6 @@ class Arm {
     return {};
   }
 
-  // A piece of the text from `place` on. After the end it continues at the beginning.
-  [[nodiscard]] std::string hay(std::size_t place, std::size_t n_tokens) const {
-    std::string text;
-    for (std::size_t i = 0; i < n_tokens; ++i) {
-      text += vocabulary_->piece(tokens_[(place + i) % tokens_.size()], false);
-    }
-    return text;
-  }
-
   Result<void> ask_needles(const Asker& asker) {
     std::vector<int> depths = result_.depths;
     const int depth_min = needle_depth_min(options_.needle_kinds);
@@ -249,9 +241,8 @@ class Arm {
       result_.notes.push_back(format_text(
           "needles at depths below {} are left out: they have no room for a text", depth_min));
     }
-    const std::vector<Needle> needles =
-        make_needles(options_.needle_kinds, depths, options_.n_needle_texts,
-                     [this](std::size_t place, std::size_t n) { return hay(place, n); });
+    const std::vector<Needle> needles = make_needles(
+        options_.needle_kinds, depths, options_.n_needle_texts, hay_of(*vocabulary_, tokens_));
     const OnProgress progress = stage("needles", needle_weight());
     for (const Needle& needle : needles) {
       const Result<Reply> reply = asker.ask({.text = needle.text});
@@ -291,8 +282,7 @@ class Arm {
         continue;
       }
       const Result<std::vector<WorkTask>> tasks =
-          make_work(kind, options_.n_work_tasks,
-                    [this](std::size_t place, std::size_t n) { return hay(place, n); });
+          make_work(kind, options_.n_work_tasks, hay_of(*vocabulary_, tokens_));
       if (!tasks) return std::unexpected(tasks.error());
       auto answers = try_work(engine, kind, *tasks, stage(kind, work_weight()));
       if (!answers) return std::unexpected(answers.error());

@@ -56,23 +56,32 @@ Result<std::string> complete(Engine& engine, const std::string& text, int n_toke
   return std::move(generated->text);
 }
 
-Result<Asker> Asker::create(Engine& engine) {
-  const char* source = llama_model_chat_template(engine.model(), nullptr);
+Result<ChatTemplate> chat_template_of(const llama_model* model, const Vocabulary& vocabulary) {
+  const char* source = llama_model_chat_template(model, nullptr);
   if (source == nullptr) return fail(Code::kUnsupported, "the model has no chat template");
-  const Vocabulary& vocabulary = engine.vocabulary();
   Result<ChatTemplate> created = ChatTemplate::create(source, text_of(vocabulary, vocabulary.bos()),
                                                       text_of(vocabulary, vocabulary.eos()));
   if (!created) return fail(Code::kUnsupported, created.error().message);
+  return created;
+}
+
+Result<MarkedText> prompt_of(const ChatTemplate& chat_template, const Question& question) {
+  // Reasoning is turned off if the template can: it would take most of the time, and differences in
+  // its wording mean nothing.
+  return chat_template.render(
+      {.messages = Json::array({{{"role", "user"}, {"content", question.text}}}),
+       .tools = question.tools,
+       .variables = {{"enable_thinking", false}}});
+}
+
+Result<Asker> Asker::create(Engine& engine) {
+  Result<ChatTemplate> created = chat_template_of(engine.model(), engine.vocabulary());
+  if (!created) return std::unexpected(created.error());
   return Asker(engine, std::move(*created));
 }
 
 Result<Reply> Asker::ask(const Question& question) const {
-  // Reasoning is turned off if the template can: it would take most of the time, and differences in
-  // its wording mean nothing.
-  const Result<MarkedText> prompt =
-      template_.render({.messages = Json::array({{{"role", "user"}, {"content", question.text}}}),
-                        .tools = question.tools,
-                        .variables = {{"enable_thinking", false}}});
+  const Result<MarkedText> prompt = prompt_of(template_, question);
   if (!prompt) return std::unexpected(prompt.error());
   const Vocabulary& vocabulary = engine_->vocabulary();
   Result<std::vector<Token>> tokens =
