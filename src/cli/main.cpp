@@ -246,6 +246,25 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   slipstream::index::add_index_option(*serve, options.index);
+  CLI::Option* attachments =
+      serve
+          ->add_option("--attachments", options.attachments_dir,
+                       "Let clients attach files to their chats: texts of these are kept in this "
+                       "directory, and found by that chat only (default: they cannot)")
+          ->type_name("DIR");
+  serve
+      ->add_option("--attachments-size", options.attachments_bytes,
+                   "The limit of --attachments, such as 4GiB; what does not fit is refused, and of "
+                   "several keys each may have a quarter")
+      ->transform(CLI::AsSizeValue(false))
+      ->needs(attachments)
+      ->default_str("1GiB");
+  serve
+      ->add_option("--attachments-days", options.attachments_days,
+                   "Days without use after which the files of a chat are removed")
+      ->check(CLI::Range(1, 36500))
+      ->needs(attachments)
+      ->capture_default_str();
   serve
       ->add_option("--drain-timeout", options.drain_seconds_max,
                    "Seconds that requests in progress have to end after SIGTERM")

@@ -14,6 +14,7 @@
 #include "server/api_keys.h"
 #include "server/browser_guard.h"
 #include "server/metrics.h"
+#include "server/routes/attachments.h"
 #include "server/routes/mcp.h"
 #include "server/routes/routes.h"
 #include "server/routes/web_app.h"
@@ -58,6 +59,9 @@ class ApiServer::Impl {
     if (options.rescue) rescue_.emplace(*options.rescue);
     metrics_.count_restarts(options.n_restarts);
     if (options.mcp != nullptr) mcp_ = std::make_unique<McpRoutes>(*options.mcp);
+    if (options.attachments != nullptr) {
+      attachments_ = std::make_unique<AttachmentRoutes>(*options.attachments);
+    }
   }
 
   ~Impl() {
@@ -67,6 +71,7 @@ class ApiServer::Impl {
     workers_.join();
     library_.reset();
     mcp_.reset();
+    attachments_.reset();
     pool_.reset();  // the engines' last events go to handlers that no longer exist
   }
 
@@ -103,6 +108,7 @@ class ApiServer::Impl {
     parts_.emplace(RouteParts{.models = *pool_,
                               .library = library_.get(),
                               .mcp = mcp_.get(),
+                              .attachments = attachments_.get(),
                               .responses = *responses_,
                               .workers = workers_,
                               .metrics = metrics_,
@@ -164,7 +170,7 @@ class ApiServer::Impl {
           ApiError{.status = 404, .message = format_text("There is no {}", path)});
     }
     if (method_of(request) != route->method) {
-      co_return std::unexpected(wrong_method(path, route->method));
+      co_return std::unexpected(wrong_method(exchange, table_.methods(path)));
     }
     if (!client) co_return co_await ask(*route, exchange, Client{});
     exchange.set_client(client->name);
@@ -188,14 +194,18 @@ class ApiServer::Impl {
   static http::verb method_of(const HttpRequest& request) {
     return request.method() == http::verb::head ? http::verb::get : request.method();
   }
-  static ApiError wrong_method(std::string_view path, http::verb method) {
-    return {.status = 405,
-            .message = format_text("{} wants {}", path, std::string_view(http::to_string(method)))};
+  static ApiError wrong_method(HttpExchange& exchange, const std::string& methods) {
+    std::string allowed = methods;
+    if (const std::size_t get = allowed.find("GET"); get != std::string::npos) {
+      allowed.insert(get + 3, ", HEAD");
+    }
+    exchange.add_header("Allow", std::move(allowed));
+    return {.status = 405, .message = format_text("{} wants {}", exchange.path(), methods)};
   }
 
   static RouteAnswer web_app(HttpExchange& exchange, const WebFile& file) {
     if (method_of(exchange.request()) != http::verb::get) {
-      co_return std::unexpected(wrong_method(file.path, http::verb::get));
+      co_return std::unexpected(wrong_method(exchange, "GET"));
     }
     (void)co_await exchange.reply(web_reply(file, exchange.request()));
     co_return ApiResult<void>();
@@ -222,8 +232,9 @@ class ApiServer::Impl {
   std::atomic<bool> is_draining_ = false;
   std::optional<Rescue> rescue_;  // before the models, which use it
   std::unique_ptr<ModelPool> pool_;
-  std::unique_ptr<LibraryRoutes> library_;  // null: clients cannot manage models
-  std::unique_ptr<McpRoutes> mcp_;          // null: clients do not see the index
+  std::unique_ptr<LibraryRoutes> library_;         // null: clients cannot manage models
+  std::unique_ptr<McpRoutes> mcp_;                 // null: clients do not see the index
+  std::unique_ptr<AttachmentRoutes> attachments_;  // null: clients cannot attach files
   std::unique_ptr<ResponseStore> responses_;
   WorkerPool workers_;
   std::optional<RouteParts> parts_;

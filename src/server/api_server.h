@@ -17,6 +17,7 @@
 
 namespace slipstream {
 
+class AttachmentStore;
 class McpServer;
 class Retrieval;
 
@@ -27,12 +28,13 @@ struct ApiServerOptions {
   BrowserGuardOptions browsers = {};
   ResponseStoreOptions responses = {};
   std::optional<RescueOptions> rescue = {};  // none: what is longer than its window is refused
-  McpServer* mcp = nullptr;        // answers /mcp, and outlives the server; null: nobody does
-  Retrieval* retrieval = nullptr;  // outlives the server; null: chats cannot ask for it
-  std::string build_info = {};     // of the program, for /props
-  int n_restarts = 0;              // of the process, for /metrics
-  int n_workers = 2;               // threads that turn bodies into requests to the engine
-  int n_waiting_max = 256;         // limit of requests that wait for a worker
+  McpServer* mcp = nullptr;  // answers /mcp, and outlives the server; null: nobody does
+  AttachmentStore* attachments = nullptr;  // as well; null: clients cannot attach files
+  Retrieval* retrieval = nullptr;          // outlives the server; null: chats cannot ask for it
+  std::string build_info = {};             // of the program, for /props
+  int n_restarts = 0;                      // of the process, for /metrics
+  int n_workers = 2;                       // threads that turn bodies into requests to the engine
+  int n_waiting_max = 256;                 // limit of requests that wait for a worker
 };
 
 class ApiServer {

@@ -54,8 +54,20 @@ STREAM_TOKENS = 128
 class Watched(Serving):
     """A server whose time and memory are looked at from outside."""
 
-    def __init__(self, model):
-        super().__init__("--ctx", "4096", "--parallel", "16", model=model)
+    def __init__(self, model, *arguments):
+        # A small index, and room for attachments.
+        self.folder = tempfile.TemporaryDirectory(prefix="slipstream-hostile-")
+        root = pathlib.Path(self.folder.name).resolve()
+        (root / "docs").mkdir()
+        for i in range(50):
+            (root / "docs" / f"{i}.txt").write_text("".join(f"Page {i} has w{i * j} words.\n" for j in range(40)))
+        super().__init__("--ctx", "4096", "--parallel", "16", "--mcp", "--mcp-project", str(root / "docs"), "--index",
+                         str(root / "index.db"), "--attachments", str(root / "attached"), *arguments, model=model)
+
+    def stop(self, *how):
+        status = super().stop(*how)
+        self.folder.cleanup()
+        return status
 
     def proc(self, name):
         return pathlib.Path(f"/proc/{self.process.pid}/{name}")
@@ -108,7 +120,7 @@ def exponent(results):
 
 def measure_kind(name, model, limit, n_tries):
     route, make = KINDS[name]
-    server = Watched(model)
+    server = Watched(model, *(("--context-overflow", "rescue") if name.startswith("rescue") else ()))
     server.post(CHAT, {"messages": [USER], "max_tokens": 1})
     baseline = server.memory("VmRSS")
     results = []

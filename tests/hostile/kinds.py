@@ -10,6 +10,8 @@ CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
 RESPONSES = "/v1/responses"
 MESSAGES = "/v1/messages"
+MCP = "/mcp"
+ATTACHMENTS = "/slipstream/attachments/hostile/"
 USER = {"role": "user", "content": "Who is amber?"}
 
 
@@ -31,6 +33,24 @@ def with_blocks(blocks, role="user", **members):
 
 def with_content(text):
     return chat(messages=[{"role": "user", "content": text}])
+
+
+def mcp(method, **params):
+    return dumped({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+
+
+def mcp_search(query):
+    return mcp("tools/call", name="search", arguments={"query": query})
+
+
+def retrieval(query, **members):
+    return chat(messages=[{"role": "user", "content": query}], retrieval=members)
+
+
+def long_chat(n):
+    """Longer than the window: its oldest turns have to leave, and are searched."""
+    turns = many(n, lambda i: {"role": ("user", "assistant")[i % 2], "content": f"We met person {i} today."})
+    return chat(messages=[*turns[:len(turns) // 2 * 2], USER])
 
 
 def raw_content(content):
@@ -203,4 +223,33 @@ KINDS = {
         "$ref": "#/$defs/d0", "$defs": {**{f"d{i}": {"type": "object", "properties": {
             "a": {"$ref": f"#/$defs/d{i + 1}"}, "b": {"$ref": f"#/$defs/d{i + 1}"}}} for i in range(max(1, n // 96))},
             f"d{max(1, n // 96)}": {"type": "null"}}})),
+    # What is attached to a chat, and what is asked of an index. The server of the suite has both.
+    "attached words": (ATTACHMENTS + "a.txt", lambda n: b"word \n" * (n // 6)),
+    "attached different words": (ATTACHMENTS + "b.txt", lambda n: b"".join(b"w%d\n" % i for i in range(n // 8))),
+    "attached line": (ATTACHMENTS + "c.txt", lambda n: b"x" * n),
+    "attached short lines": (ATTACHMENTS + "d.txt", lambda n: b"x\n" * (n // 2)),
+    "attached functions": (ATTACHMENTS + "e.c", lambda n: b"".join(b"int f%d(void) { return %d; }\n" % (i, i)
+                                                                  for i in range(n // 36))),
+    "attached nested markup": (ATTACHMENTS + "f.html", lambda n: b"<div>" * (n // 5)),
+    "attached headings": (ATTACHMENTS + "g.md", lambda n: b"# x\n" * (n // 4)),
+    "attached zero bytes": (ATTACHMENTS + "h.txt", lambda n: bytes(n)),
+    "attached invalid UTF-8": (ATTACHMENTS + "i.txt", lambda n: b"\xff word\n" * (n // 7)),
+    "attached PDF that is none": (ATTACHMENTS + "j.pdf", lambda n: b"%PDF-1.7\n" + b"1 0 obj<<" * (n // 9)),
+    "attached document that is none": (ATTACHMENTS + "k.docx", lambda n: b"PK\3\4" * (n // 4)),
+    "attached under a long name": (ATTACHMENTS + "n" * 2000, lambda n: b"x\n" * (n // 2)),
+    "retrieval with many words": (CHAT, lambda n: retrieval(" ".join(f"w{i}" for i in range(n // 7)))),
+    "retrieval with one long word": (CHAT, lambda n: retrieval("w" * n)),
+    "retrieval of a long project": (CHAT, lambda n: retrieval("x", project="/p" * (n // 2))),
+    "retrieval of a long chat": (CHAT, lambda n: retrieval("x", chat="c" * n)),
+    "retrieval with many members": (CHAT, lambda n: retrieval("x", **members(n))),
+    "rescue of many turns": (CHAT, long_chat),
+    "rescue of one long turn": (CHAT, lambda n: chat(messages=[
+        {"role": "user", "content": "We met amber. " * (n // 14)}, {"role": "assistant", "content": "I see."}, USER])),
+    "MCP query of many words": (MCP, lambda n: mcp_search(" ".join(f"w{i}" for i in range(n // 7)))),
+    "MCP query of one word": (MCP, lambda n: mcp_search("w" * n)),
+    "MCP nested arguments": (MCP, lambda n: b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' +
+                             nested(n // 2, b"[", b"", b"]") + b"}"),
+    "MCP many members": (MCP, lambda n: mcp("tools/list", **members(n))),
+    "MCP batch": (MCP, lambda n: dumped(many(n, lambda i: {"jsonrpc": "2.0", "id": i, "method": "ping"}))),
+    "MCP long method": (MCP, lambda n: mcp("m" * n)),
 }

@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from serving import FIXTURES, Serving
+from serving import FIXTURES, NEEDLE_MODEL, Serving
 
 WINDOW = 2048
 FIRST = """acorn amber anchor apple arrow autumn badger barley basil basket beach berry blanket bread breeze brick bridge
@@ -203,6 +203,15 @@ class Rescue(unittest.TestCase):
               "again", flush=True)
         self.assertGreaterEqual(min(shares), 0.95)
         self.assertGreater(len(shares), n_cuts)
+
+    def test_a_stream_that_began_while_the_model_was_loading_says_what_left(self):
+        """Its header was sent before that was known."""
+        server = Serving("--ctx", str(WINDOW), "--context-overflow", "rescue", "--model", f"late={NEEDLE_MODEL}", model=None)
+        self.addCleanup(server.stop)
+        events = server.events("/v1/chat/completions", {
+            "model": "late", "messages": [*told(range(80)), user("Who is that?")], "max_tokens": 4,
+            "stream_options": {"include_usage": True}})
+        self.assertGreater(events[-1]["usage"]["prompt_tokens_details"]["dropped_turns"], 1)
 
     def test_results_of_tools_stay_with_their_calls(self):
         messages = told(range(20))

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import {
-  ANSWER, FIXED_FILES_URL, FOLDER, HUB_URL, QUESTION, SHOTS, TOOL, answered, ask, citeFiles,
+  ANSWER, ATTACH_URL, FIXED_FILES_URL, FOLDER, HUB_URL, QUESTION, SHOTS, TOOL, answered, ask, citeFiles,
   closeBrowser, openApp, openBrowser } from './app.mjs';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
@@ -67,6 +67,27 @@ test('every page, narrow and wide, light and dark', async () => {
   await page.setViewportSize(SIZES[0]);
   await page.getByRole('button', { name: 'Chats' }).click();
   await look(page, 'chats');
+  await end();
+});
+
+test('a chat with files that were attached, refused, and are on their way', async () => {
+  mkdirSync(SHOTS, { recursive: true });
+  const { page, context, end } = await openApp({ url: ATTACH_URL, reducedMotion: 'reduce' });
+  await page.evaluate(AXE);
+  await page.getByRole('button', { name: 'Attach files' }).waitFor();
+  await context.route('**/slipstream/attachments/*/waits.txt', () => undefined);
+  await page.locator('input[type=file]').setInputFiles([
+    { name: 'letter to amber.txt', mimeType: '', buffer: Buffer.from(QUESTION) },
+    { name: 'a picture with a rather long name that does not fit into a chip.png', mimeType: '',
+      buffer: Buffer.from([0, 1, 2]) }]);
+  await page.getByText('1 chunk', { exact: true }).waitFor();
+  await page.getByText(/binary$/).waitFor();
+  await ask(page, 'What is the full name of amber?');
+  await answered(page);
+  await page.locator('input[type=file]').setInputFiles([
+    { name: 'waits.txt', mimeType: '', buffer: Buffer.from('text') }]);
+  await page.locator('.chip[aria-busy=true]').waitFor();
+  await look(page, 'chat-attached');
   await end();
 });
 

@@ -81,7 +81,8 @@ class Web(unittest.TestCase):
         fixed = ("--mcp-project", str(base / "birds-fixed"), "--index", str(base / "fixed.db"))
         return {"FOLDER": str(base / "birds"),
                 "FILES_URL": self.serve("--mcp", "--mcp-allow-add", "--index", str(base / "index.db")),
-                "FIXED_FILES_URL": self.serve("--mcp", *fixed)}
+                "FIXED_FILES_URL": self.serve("--mcp", *fixed),
+                "ATTACH_URL": self.serve("--attachments", str(base / "attached"), "--context-overflow", "rescue")}
 
     def test_units(self):
         self.run_node(["npm", "test"], cwd=APP)

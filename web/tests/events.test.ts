@@ -42,7 +42,7 @@ test('content, reasoning, calls and usage are told apart', async () => {
     chunk({ tool_calls: [{ index: 1, function: { arguments: '{"a"' } }] }) +
     `data: ${JSON.stringify({ choices: [{ delta: {}, finish_reason: 'tool_calls' }] })}\n\n` +
     `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 4,
-      prompt_tokens_details: { cached_tokens: 7, recomputed_tokens: 1 } } })}\n\n` +
+      prompt_tokens_details: { cached_tokens: 7, recomputed_tokens: 1, dropped_turns: 3 } } })}\n\n` +
     'data: [DONE]\n\n';
   assert.deepEqual(await all(readChat(streamOf(text, 11))), [
     { kind: 'progress', progress: { n_prompt: 9, n_cached: 2, n_done: 5 } },
@@ -51,8 +51,17 @@ test('content, reasoning, calls and usage are told apart', async () => {
     { kind: 'call', index: 1, arguments: '', id: 'c', name: 'f' },
     { kind: 'call', index: 1, arguments: '{"a"' },
     { kind: 'finish', reason: 'tool_calls' },
-    { kind: 'usage', usage: { n_prompt: 9, n_cached: 7, n_recomputed: 1, n_generated: 4 } },
+    { kind: 'usage', usage: { n_prompt: 9, n_cached: 7, n_recomputed: 1, n_generated: 4, n_dropped: 3 } },
   ]);
+});
+
+test('guessed tokens are counted if there were some', async () => {
+  const end = (timings: object) => `data: ${JSON.stringify({ choices: [], timings,
+    usage: { prompt_tokens: 9, completion_tokens: 8 } })}\n\ndata: [DONE]\n\n`;
+  const usage = { n_prompt: 9, n_cached: 0, n_recomputed: 0, n_generated: 8, n_dropped: 0 };
+  assert.deepEqual(await all(readChat(streamOf(end({ draft_n: 6, draft_n_accepted: 4 }), 30))),
+    [{ kind: 'usage', usage: { ...usage, n_accepted: 4 } }]);
+  assert.deepEqual(await all(readChat(streamOf(end({ prompt_n: 9 }), 30))), [{ kind: 'usage', usage }]);
 });
 
 test('citations come with the end', async () => {

@@ -10,7 +10,10 @@ test('a citation leads to lines of a file, or nowhere', () => {
   assert.deepEqual(placeOf('file:///home/ann/a%20b%23.c#L3-L9'),
     { path: '/home/ann/a b#.c', first_line: 3, last_line: 9 });
   assert.deepEqual(placeOf('file:///a.md#L7'), { path: '/a.md', first_line: 7, last_line: 7 });
-  for (const url of ['file:///a.md', 'https://host/a#L1-L2', 'file://host/a#L1', 'file:///%zz#L1',
+  assert.deepEqual(placeOf('/slipstream/attachments/c-1_/a%20b%23.md#L3-L9'), {
+    path: 'a b#.md', address: '/slipstream/attachments/c-1_/a%20b%23.md', first_line: 3, last_line: 9 });
+  for (const url of ['/slipstream/attachments/c/a/b#L1', '/slipstream/attachments/../a#L1',
+    'https://host/slipstream/attachments/c/a#L1', '//host/slipstream/attachments/c/a#L1', 'file:///a.md', 'https://host/a#L1-L2', 'file://host/a#L1', 'file:///%zz#L1',
     'javascript:alert(1)#L1-L2']) {
     assert.equal(placeOf(url), null, url);
   }

@@ -52,6 +52,22 @@ test('what was chosen of the files is said, and nothing where nobody chose', () 
     { project: '/home/ann/project', budget: 500 });
 });
 
+test('files of the chat are asked for, beside folders that were chosen', () => {
+  const attached = [{ name: 'a.txt', chunks: 1 }];
+  const sent = (files?: object) => {
+    const conversation = { ...newConversation(''), id: 'c1', messages: [user], attached };
+    return (requestOf({ ...conversation, ...(files && { files: { ...NO_FILES, ...files } }) },
+      NO_SAMPLING) as { retrieval?: object }).retrieval;
+  };
+  assert.deepEqual(sent(), { chat: 'c1' });
+  assert.deepEqual(sent({ project: '/p' }), { chat: 'c1', project: false });
+  assert.deepEqual(sent({ is_on: true }), { chat: 'c1', project: '' });
+  assert.deepEqual(sent({ is_on: true, project: '/p', budget: '500' }),
+    { chat: 'c1', project: '/p', budget: 500 });
+  const none = requestOf({ ...newConversation(''), messages: [user], attached: [] }, NO_SAMPLING);
+  assert.ok(!('retrieval' in none));
+});
+
 test('what was found for earlier messages stays when the search is turned off', () => {
   const answer: Message = { id: '5', role: 'assistant', content: 'It waits.',
     citations: [{ url: 'file:///a.md#L1-L3', title: 'a.md:1-3', start: 0, end: 0 }] };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Stopwatch } from '../src/chat/stopwatch.ts';
 
-const usage = { n_prompt: 10, n_cached: 4, n_recomputed: 2, n_generated: 21 };
+const usage = { n_prompt: 10, n_cached: 4, n_recomputed: 2, n_generated: 21, n_dropped: 0 };
 
 // Pieces at these milliseconds after the question; the end at the last.
 function statsOf(...times: number[]) {

@@ -48,13 +48,41 @@ Result<OfferedIndex> offered_index(const Options& options) {
                     .clients_may_add = options.mcp_clients_may_add,
                     .n_threads = 1});  // models need the others
   if (!opened) return std::unexpected(opened.error());
-  const std::shared_ptr<Corpus> corpus = std::move(*opened);
+  offered.corpus = std::move(*opened);
+  return offered;
+}
+
+}  // namespace
+
+Result<OfferedIndex> offered_index(const Options& options) {
+  if (!options.offers_mcp && (!options.mcp_folders.empty() || options.mcp_clients_may_add)) {
+    return fail(Code::kInvalidArgument,
+                "--mcp-project and --mcp-allow-add are for --mcp: give it, too");
+  }
   OfferedIndex offered;
-  offered.retrieval =
-      std::make_unique<Retrieval>(RetrievalOptions{.corpus = corpus,
-                                                   .usual_project = std::move(usual_project),
-                                                   .n_tokens_max = options.n_retrieved_tokens_max});
-  if (options.offers_mcp) offered.mcp = std::make_unique<McpServer>(corpus, kVersion);
+  if (!options.attachments_dir.empty()) {
+    Result<std::unique_ptr<AttachmentStore>> store =
+        AttachmentStore::open({.folder = options.attachments_dir,
+                               .bytes_max = options.attachments_bytes,
+                               .idle_max = std::chrono::days(options.attachments_days)});
+    if (!store) return std::unexpected(store.error());
+    offered.attachments = std::move(*store);
+  }
+  const bool has_folders = options.offers_mcp || !options.retrieve.empty();
+  if (!has_folders && !offered.attachments) return offered;
+  RetrievalOptions retrieval{.corpus = nullptr,
+                             .attachments = offered.attachments.get(),
+                             .n_tokens_max = options.n_retrieved_tokens_max};
+  if (has_folders) {
+    Result<OfferedFolders> folders = offered_folders(options);
+    if (!folders) return std::unexpected(folders.error());
+    retrieval.corpus = std::move(folders->corpus);
+    retrieval.usual_project = std::move(folders->usual_project);
+    if (options.offers_mcp) {
+      offered.mcp = std::make_unique<McpServer>(retrieval.corpus, kVersion);
+    }
+  }
+  offered.retrieval = std::make_unique<Retrieval>(std::move(retrieval));
   return offered;
 }
 

@@ -126,6 +126,7 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
   const Result<OfferedIndex> index = offered_index(options);
   if (!index) return std::unexpected(index.error());
   server_options.mcp = index->mcp.get();
+  server_options.attachments = index->attachments.get();
   server_options.retrieval = index->retrieval.get();
   if (options.context_overflow == "rescue") {
     server_options.rescue.emplace();

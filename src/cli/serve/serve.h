@@ -40,6 +40,9 @@ struct Options {
   bool mcp_clients_may_add = false;         // folders of their choice
   std::string retrieve;               // a folder, or "all": chats are searched for; empty: not
   int n_retrieved_tokens_max = 1500;  // for one message
+  std::string attachments_dir;        // empty: clients cannot attach files to chats
+  std::uint64_t attachments_bytes = std::uint64_t{1} << 30;
+  int attachments_days = 30;  // without use, then a chat's are removed
   std::vector<std::string> api_keys;
   std::string keys_file;             // more keys, with limits; empty: none
   std::vector<std::string> hosts;    // names of this server, for the Host header

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "mcp/cut_lines.h"
 #include "mcp/mcp_limits.h"
 #include "mcp/tools/tool.h"
 #include "retrieval/search/indexed_file.h"
@@ -11,45 +12,6 @@ namespace {
 constexpr int kLinesUsual = 200;
 constexpr int kLineMax = 100'000'000;
 constexpr int kFileLettersMax = 4000;
-
-struct Lines {
-  std::string_view text;
-  int first = 1;
-  int last = 0;         // of those that are given; before first: there are none
-  int n_all = 0;        // of the whole text
-  bool is_cut = false;  // what was asked for is longer than one answer may be
-};
-
-Lines cut_lines(std::string_view text, int first, int last) {
-  Lines lines{.text = {}, .first = first, .last = first - 1};
-  const int n_lines_max = static_cast<int>(kMcpLimits.lines_max);
-  if (last - first >= n_lines_max) {
-    last = first + n_lines_max - 1;
-    lines.is_cut = true;
-  }
-  std::size_t begin = text.size();
-  std::size_t end = text.size();
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t next = std::min(text.find('\n', at), text.size() - 1) + 1;
-    ++lines.n_all;
-    if (lines.n_all == first) begin = at;
-    if (lines.n_all >= first && lines.n_all <= last) {
-      end = next;
-      lines.last = lines.n_all;
-    }
-    at = next;
-  }
-  if (lines.last < first) return lines;
-  lines.text = text.substr(begin, end - begin);
-  if (lines.text.size() <= kMcpLimits.lines_bytes_max) {
-    lines.is_cut &= lines.last < lines.n_all;
-    return lines;
-  }
-  lines.text = start_of(lines.text, kMcpLimits.lines_bytes_max);
-  lines.is_cut = true;
-  lines.last = first + static_cast<int>(std::ranges::count(lines.text, '\n'));
-  return lines;
-}
 
 Result<ToolAnswer> call_read_lines(CorpusView& corpus, const Json& arguments) {
   Result<Corpus::Reader> reader = corpus.reader();

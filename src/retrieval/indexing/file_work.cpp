@@ -5,7 +5,6 @@
 
 #include "base/format.h"
 #include "retrieval/content/chunker.h"
-#include "retrieval/content/text_of_file.h"
 
 namespace slipstream {
 namespace {
@@ -29,21 +28,26 @@ void fill(FileWork& work, int root, const IsKnown& is_known, Outliner& outliner)
   }
   work.stamp = read->stamp;
   if (began_ns - work.stamp.changed_ns < kRacyNs) work.stamp.changed_ns = 0;
-  Content content{.hash = content_hash(read->text, work.path),
-                  .text = {},
-                  .is_converted = read->is_converted,
-                  .chunks = {},
-                  .symbols = {}};
-  if (!is_known(content.hash)) {
-    const std::string& source = read->source.empty() ? read->text : read->source;
-    content.symbols = outliner.outline(work.path, source);
-    content.chunks = cut_into_chunks(read->text, content.symbols);
-    content.text = std::move(read->text);
-  }
-  work.content = std::move(content);
+  work.content = content_of(std::move(*read), work.path, is_known, outliner);
 }
 
 }  // namespace
+
+Content content_of(FileText read, std::string_view path, const IsKnown& is_known,
+                   Outliner& outliner) {
+  Content content{.hash = content_hash(read.text, path),
+                  .text = {},
+                  .is_converted = read.is_converted,
+                  .chunks = {},
+                  .symbols = {}};
+  if (!is_known(content.hash)) {
+    const std::string& source = read.source.empty() ? read.text : read.source;
+    content.symbols = outliner.outline(path, source);
+    content.chunks = cut_into_chunks(read.text, content.symbols);
+    content.text = std::move(read.text);
+  }
+  return content;
+}
 
 FileWork work_on_file(int root, const ListedFile& file, const IsKnown& is_known,
                       Outliner& outliner) {

@@ -6,9 +6,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "retrieval/content/outliner.h"
+#include "retrieval/content/text_of_file.h"
 #include "retrieval/files/file_list.h"
 #include "retrieval/store/content_writer.h"
 
@@ -24,6 +26,9 @@ struct FileWork {
 // Whether the project has a text already.
 using IsKnown = std::function<bool(const ContentHash&)>;
 
+// A text with its symbols and chunks.
+[[nodiscard]] Content content_of(FileText read, std::string_view path, const IsKnown& is_known,
+                                 Outliner& outliner);
 // root: a descriptor of the project's root.
 [[nodiscard]] FileWork work_on_file(int root, const ListedFile& file, const IsKnown& is_known,
                                     Outliner& outliner);

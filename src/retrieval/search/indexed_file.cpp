@@ -32,13 +32,28 @@ Result<std::string> text_of_chunks(Database& database, ContentId content) {
   }
 }
 
+// Those that columns_of_file() reads.
+constexpr std::string_view kColumns =
+    "file.path, file.content, content.is_converted, content.n_bytes, content.n_lines, "
+    "(SELECT count(*) FROM chunk WHERE chunk.content = file.content)";
+
+IndexedFile columns_of_file(const Statement& row) {
+  return {.path = std::string(row.text(0)),
+          .content = row.integer(1),
+          .is_converted = row.integer(2) != 0,
+          .n_bytes = row.integer(3),
+          .n_lines = row.integer(4),
+          .n_chunks = row.integer(5)};
+}
+
 }  // namespace
 
 Result<IndexedFile> find_indexed_file(Database& database, const Project& project,
                                       std::string_view path) {
   Result<Statement> select = database.prepare(
-      "SELECT file.content, file.refusal, content.is_converted, content.n_bytes FROM file "
-      "LEFT JOIN content ON content.id = file.content WHERE file.project = ? AND file.path = ?");
+      format_text("SELECT {}, file.refusal FROM file LEFT JOIN content "
+                  "ON content.id = file.content WHERE file.project = ? AND file.path = ?",
+                  kColumns));
   if (!select) return std::unexpected(select.error());
   select->bind(project.id, path);
   const Result<bool> has_row = select->step();
@@ -46,21 +61,18 @@ Result<IndexedFile> find_indexed_file(Database& database, const Project& project
   if (!*has_row) {
     return fail(Code::kNotFound, format_text("the index of {} has no file {}", project.root, path));
   }
-  if (select->is_null(0)) {
-    return fail(Code::kUnsupported, format_text("{} is not read: {}", path, select->text(1)));
+  if (select->is_null(1)) {
+    return fail(Code::kUnsupported, format_text("{} is not read: {}", path, select->text(6)));
   }
-  return IndexedFile{.path = std::string(path),
-                     .content = select->integer(0),
-                     .is_converted = select->integer(2) != 0,
-                     .n_bytes = select->integer(3)};
+  return columns_of_file(*select);
 }
 
 Result<std::vector<IndexedFile>> list_indexed_files(Database& database, const Project& project,
                                                     std::string_view after, int n_max) {
   Result<Statement> select = database.prepare(
-      "SELECT file.path, file.content, content.is_converted, content.n_bytes FROM file "
-      "JOIN content ON content.id = file.content WHERE file.project = ? AND file.path > ? "
-      "ORDER BY file.path LIMIT ?");
+      format_text("SELECT {} FROM file JOIN content ON content.id = file.content "
+                  "WHERE file.project = ? AND file.path > ? ORDER BY file.path LIMIT ?",
+                  kColumns));
   if (!select) return std::unexpected(select.error());
   select->bind(project.id, after, n_max);
   std::vector<IndexedFile> files;
@@ -68,10 +80,7 @@ Result<std::vector<IndexedFile>> list_indexed_files(Database& database, const Pr
     const Result<bool> has_row = select->step();
     if (!has_row) return std::unexpected(has_row.error());
     if (!*has_row) return files;
-    files.push_back({.path = std::string(select->text(0)),
-                     .content = select->integer(1),
-                     .is_converted = select->integer(2) != 0,
-                     .n_bytes = select->integer(3)});
+    files.push_back(columns_of_file(*select));
   }
 }
 

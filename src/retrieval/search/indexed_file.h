@@ -20,6 +20,8 @@ struct IndexedFile {
   ContentId content = 0;
   bool is_converted = false;
   std::int64_t n_bytes = 0;  // of its text
+  std::int64_t n_lines = 0;
+  std::int64_t n_chunks = 0;
 };
 
 [[nodiscard]] Result<IndexedFile> find_indexed_file(Database& database, const Project& project,

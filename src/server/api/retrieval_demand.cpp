@@ -12,7 +12,10 @@ std::optional<RetrievalDemand> read_retrieval(JsonFields& fields) {
   const Json* object = fields.object(kName);
   if (object == nullptr) return std::nullopt;
   JsonFields members(*object, std::string(kName));
-  RetrievalDemand demand{.project = members.text("project").value_or("")};
+  RetrievalDemand demand{.chat = members.text("chat").value_or("")};
+  const Json* project = members.any("project");
+  demand.wants_projects = project == nullptr || *project != false;
+  if (demand.wants_projects) demand.project = members.text("project");
   if (const auto n = members.integer("budget", 0, INT32_MAX)) {
     demand.n_tokens_max = static_cast<int>(*n);
   }

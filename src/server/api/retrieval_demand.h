@@ -3,6 +3,9 @@
 //   {"project": "/home/ann/notes", "budget": 1000}   of this project, at most so many tokens
 //   {} or true                                       of the server's usual project, or of all
 //   {"budget": 0}                                    nothing new: what was shown before stays
+//   {"chat": "ID"}                                   of the files attached to this chat, and of the
+//                                                    project that the server searches for everybody
+//   {"chat": "ID", "project": ...}                   of both; false: of no project
 //   false                                            nothing, whatever the server does usually
 //
 // Threads: plain data. Errors: kept in the JsonFields (json_fields.h).
@@ -17,7 +20,9 @@ namespace slipstream {
 
 struct RetrievalDemand {
   bool is_on = true;
-  std::string project = {};              // empty: the usual one
+  std::optional<std::string> project = {};  // empty: the usual one, or all; none: not said
+  bool wants_projects = true;
+  std::string chat = {};                 // of whose attachments; empty: none
   std::optional<int> n_tokens_max = {};  // none: as many as usual
 };
 

@@ -4,6 +4,8 @@
 #include <boost/hash2/sha2.hpp>
 #include <utility>
 
+#include "base/format.h"
+
 namespace slipstream {
 namespace {
 
@@ -19,15 +21,23 @@ MessageKey digest_of(const MessageKey& before, std::string_view text) {
   return key;
 }
 
-std::size_t bytes_of(const AddedText& added) {
-  std::size_t n = kEntryBytes + added.text.size();
-  for (const RecallSource& source : added.sources) {
-    n += sizeof(source) + source.project.size() + source.path.size();
+std::size_t bytes_of(const AddedPlaces& added) {
+  std::size_t n = kEntryBytes;
+  for (const auto& [source, text] : added) {
+    n += sizeof(AddedPlace) + text.size() + source.project.size() + source.chat.size() +
+         source.path.size();
   }
   return n;
 }
 
 }  // namespace
+
+std::string numbered(std::size_t number, const AddedPlace& place) {
+  const RecallSource& source = place.source;
+  return format_text("\n[{}] {}{}{}:{}-{}\n{}{}", number, source.project,
+                     source.project.empty() ? "" : "/", source.path, source.first_line,
+                     source.last_line, place.text, place.text.ends_with('\n') ? "" : "\n");
+}
 
 MessageKeys::MessageKeys(Salt salt, std::string_view purpose) : last_{} {
   for (std::size_t i = 0; i < sizeof(salt); ++i) {
@@ -41,7 +51,7 @@ MessageKey MessageKeys::next(std::string_view user_text) {
   return last_;
 }
 
-std::shared_ptr<const AddedText> AddedTexts::find(const MessageKey& key) {
+std::shared_ptr<const AddedPlaces> AddedTexts::find(const MessageKey& key) {
   const MutexLock lock(mutex_);
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return nullptr;
@@ -49,14 +59,14 @@ std::shared_ptr<const AddedText> AddedTexts::find(const MessageKey& key) {
   return found->second->added;
 }
 
-void AddedTexts::put(const MessageKey& key, AddedText added) {
+void AddedTexts::put(const MessageKey& key, AddedPlaces added) {
   const std::size_t n_bytes = bytes_of(added);
   const MutexLock lock(mutex_);
   if (const auto old = by_key_.find(key); old != by_key_.end()) remove(old->second);
   if (n_bytes > bytes_max_) return;
   while (n_bytes_ + n_bytes > bytes_max_) remove(std::prev(entries_.end()));
   entries_.push_front({.key = key,
-                       .added = std::make_shared<const AddedText>(std::move(added)),
+                       .added = std::make_shared<const AddedPlaces>(std::move(added)),
                        .n_bytes = n_bytes});
   by_key_.emplace(key, entries_.begin());
   n_bytes_ += n_bytes;

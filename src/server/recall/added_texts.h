@@ -22,10 +22,14 @@
 
 namespace slipstream {
 
-struct AddedText {
+struct AddedPlace {
+  RecallSource source;
   std::string text;
-  std::vector<RecallSource> sources = {};
 };
+using AddedPlaces = std::vector<AddedPlace>;
+
+// How a place is shown in a message, under its number.
+[[nodiscard]] std::string numbered(std::size_t number, const AddedPlace& place);
 
 // Names a message of one client's conversation: by what users said up to it, and no more. What the
 // model said in between comes back as the client's program sees it, which may differ.
@@ -47,15 +51,15 @@ class AddedTexts {
  public:
   explicit AddedTexts(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // Null if nothing is known. A text that is empty was looked for, and nothing was found.
-  [[nodiscard]] std::shared_ptr<const AddedText> find(const MessageKey& key);
+  // Null if nothing is known. Without places nothing was found.
+  [[nodiscard]] std::shared_ptr<const AddedPlaces> find(const MessageKey& key);
   // Replaces what the key had.
-  void put(const MessageKey& key, AddedText added);
+  void put(const MessageKey& key, AddedPlaces added);
 
  private:
   struct Entry {
     MessageKey key;
-    std::shared_ptr<const AddedText> added;
+    std::shared_ptr<const AddedPlaces> added;
     std::size_t n_bytes;
   };
   using Entries = std::list<Entry>;

@@ -8,6 +8,13 @@
 namespace slipstream {
 
 struct RecallLimits {
+  // What an index is asked for one message. Messages have many words that no file has, and a model
+  // leaves what is of no use to it.
+  int retrieved_max = 16;
+  double retrieved_share_min = 0.2;
+  // Beside the best place others are worth their tokens only if they come near it.
+  double retrieved_score_share_min = 0.4;
+
   // A longer conversation is refused. All of it is counted, and what left it is searched, for each
   // request.
   std::size_t windows_max = 16;         // in tokens of the model's context

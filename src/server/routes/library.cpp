@@ -12,6 +12,7 @@
 #include "server/http/target.h"
 #include "server/json.h"
 #include "server/routes/routes.h"
+#include "server/routes/waiting.h"
 #include "server/run_on.h"
 #include "server/sse.h"
 
@@ -24,22 +25,11 @@ namespace {
 constexpr int kLibraryWaitingMax = 32;
 constexpr std::size_t kSearchBytesMax = 200;
 
-// Counts a request that waits for the disk or the hub.
-class Waiting {
- public:
-  explicit Waiting(std::atomic<int>& n_waiting) : n_waiting_(n_waiting) { ++n_waiting_; }
-  ~Waiting() { --n_waiting_; }
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
-  [[nodiscard]] ApiResult<void> check() const {
-    if (n_waiting_ <= kLibraryWaitingMax) return {};
-    return std::unexpected(
-        ApiError{.status = 429, .message = "Too many ask about models now: try again soon"});
-  }
-
- private:
-  std::atomic<int>& n_waiting_;
-};
+ApiResult<void> check(const Waiting& waiting) {
+  if (!waiting.are_more_than(kLibraryWaitingMax)) return {};
+  return std::unexpected(
+      ApiError{.status = 429, .message = "Too many ask about models now: try again soon"});
+}
 
 std::string_view state_of(const std::vector<ModelPool::Status>& pooled, std::string_view name) {
   for (const ModelPool::Status& model : pooled) {
@@ -186,7 +176,7 @@ struct LibraryRoutes::Pull {
 
 RouteAnswer LibraryRoutes::list(HttpExchange& exchange) {
   const Waiting waiting(n_waiting_);
-  if (const auto checked = waiting.check(); !checked) co_return checked;
+  if (const auto checked = check(waiting); !checked) co_return checked;
   const auto models = co_await run_on(disk_, [this] { return library_.list(); });
   if (!models) co_return std::unexpected(to_api_error(models.error()));
   const std::vector<ModelPool::Status> pooled = models_.list();
@@ -227,7 +217,7 @@ RouteAnswer LibraryRoutes::search(HttpExchange& exchange) {
   Json results = Json::array();
   if (!text.empty()) {
     const Waiting waiting(n_waiting_);
-    if (const auto checked = waiting.check(); !checked) co_return checked;
+    if (const auto checked = check(waiting); !checked) co_return checked;
     const auto found =
         co_await run_on(search_, [&] { return library_.search(text, stop_.get_token()); });
     if (!found) co_return std::unexpected(to_api_error(found.error()));

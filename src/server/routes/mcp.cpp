@@ -6,6 +6,7 @@
 
 #include "mcp/mcp_limits.h"
 #include "server/routes/routes.h"
+#include "server/routes/waiting.h"
 #include "server/run_on.h"
 
 namespace slipstream {
@@ -18,19 +19,6 @@ std::optional<std::string> header_of(const HttpRequest& request, std::string_vie
   if (found == request.end()) return std::nullopt;
   return std::string(found->value());
 }
-
-// Counts a request that waits for a thread.
-class McpWaiting {
- public:
-  explicit McpWaiting(std::atomic<int>& n_waiting) : n_waiting_(n_waiting) { ++n_waiting_; }
-  ~McpWaiting() { --n_waiting_; }
-  McpWaiting(const McpWaiting&) = delete;
-  McpWaiting& operator=(const McpWaiting&) = delete;
-  [[nodiscard]] bool is_one_too_many() const { return n_waiting_ > kMcpWaitingMax; }
-
- private:
-  std::atomic<int>& n_waiting_;
-};
 
 RouteAnswer with_mcp(const RouteParts& parts, HttpExchange& exchange, const Client& client) {
   if (parts.mcp == nullptr) {
@@ -53,8 +41,8 @@ RouteAnswer McpRoutes::answer(HttpExchange& exchange, const Client& client) {
   if (const auto problem = co_await exchange.read_body(kMcpLimits.message_bytes_max)) {
     co_return std::unexpected(ApiError{.status = problem->status, .message = problem->message});
   }
-  const McpWaiting waiting(n_waiting_);
-  if (waiting.is_one_too_many()) {
+  const Waiting waiting(n_waiting_);
+  if (waiting.are_more_than(kMcpWaitingMax)) {
     co_return std::unexpected(
         ApiError{.status = 429, .message = "Too many ask the index now: try again soon"});
   }

@@ -41,4 +41,13 @@ const Route* RouteTable::find(std::string_view path, boost::beast::http::verb me
   return found == routes_.end() ? find(path) : &*found;
 }
 
+std::string RouteTable::methods(std::string_view path) const {
+  std::string all;
+  for (const Route& route : routes_) {
+    if (!has(route, path)) continue;
+    all += (all.empty() ? "" : ", ") + std::string(boost::beast::http::to_string(route.method));
+  }
+  return all;
+}
+
 }  // namespace slipstream

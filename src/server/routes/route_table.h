@@ -6,6 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/beast/http/verb.hpp>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,8 @@ class RouteTable {
   void add(Route route);
   // The first route with this path; null if there is none.
   [[nodiscard]] const Route* find(std::string_view path) const;
+  // "GET, POST": the methods of the routes with this path.
+  [[nodiscard]] std::string methods(std::string_view path) const;
   // The route with this path and method, or else find(path).
   [[nodiscard]] const Route* find(std::string_view path, boost::beast::http::verb method) const;
 

@@ -30,6 +30,8 @@ TEST(RouteTable, APathMayHaveTwoMethods) {
   EXPECT_EQ(table.find("/a/b", http::verb::get)->method, http::verb::get);
   EXPECT_EQ(table.find("/a/b", http::verb::post)->method, http::verb::get);
   EXPECT_EQ(table.find("/b", http::verb::get), nullptr);
+  EXPECT_EQ(table.methods("/a/b"), "GET, DELETE");
+  EXPECT_EQ(table.methods("/b"), "");
 }
 
 TEST(RouteTableDeathTest, HasOneRouteForAPathAndMethod) {

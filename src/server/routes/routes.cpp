@@ -3,6 +3,7 @@
 namespace slipstream {
 
 void add_routes(RouteTable& table, const RouteParts& parts) {
+  add_attachment_routes(table, parts);
   add_chat_routes(table, parts);
   add_completion_routes(table, parts);
   add_embedding_routes(table, parts);

@@ -9,6 +9,7 @@
 
 #include "server/metrics.h"
 #include "server/model_pool.h"
+#include "server/routes/attachments.h"
 #include "server/routes/library.h"
 #include "server/routes/mcp.h"
 #include "server/routes/route_table.h"
@@ -20,8 +21,9 @@ namespace slipstream {
 // What the routes use.
 struct RouteParts {
   ModelPool& models;
-  LibraryRoutes* library;  // null: clients cannot manage models
-  McpRoutes* mcp;          // null: clients do not see the index
+  LibraryRoutes* library;         // null: clients cannot manage models
+  McpRoutes* mcp;                 // null: clients do not see the index
+  AttachmentRoutes* attachments;  // null: clients cannot attach files
   ResponseStore& responses;
   WorkerPool& workers;
   const Metrics& metrics;
@@ -32,6 +34,7 @@ struct RouteParts {
 // Adds all routes below. REQUIRES: the parts outlive the table.
 void add_routes(RouteTable& table, const RouteParts& parts);
 
+void add_attachment_routes(RouteTable& table, const RouteParts& parts);
 void add_chat_routes(RouteTable& table, const RouteParts& parts);
 void add_completion_routes(RouteTable& table, const RouteParts& parts);
 void add_embedding_routes(RouteTable& table, const RouteParts& parts);

@@ -22,7 +22,8 @@ void TurnAnswer::go_on_from(const StreamStart& start) {
 asio::awaitable<ApiResult<void>> TurnAnswer::send(HttpExchange& exchange, WorkerPool& workers) {
   exchange.drop_body();  // the engine already has what it needs
   if (const std::size_t n = turn_->n_turns_dropped(); n > 0) {
-    exchange.add_header("X-Slipstream-Dropped-Turns", std::to_string(n));
+    exchange.add_header("X-Slipstream-Dropped-Turns", std::to_string(n));  // unless it has begun
+    writer_->set_turns_dropped(n);
   }
   return form_.streams ? send_events(exchange, workers) : send_whole(exchange, workers);
 }

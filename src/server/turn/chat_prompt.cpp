@@ -9,6 +9,7 @@
 #include "server/recall/recall_limits.h"
 #include "server/recall/rescue.h"
 #include "server/recall/retrieval.h"
+#include "server/recall/turn_cut.h"
 #include "server/turn/generation.h"
 #include "server/turn/prompt_boundaries.h"
 #include "server/turn/reasoning.h"
@@ -116,11 +117,16 @@ ApiResult<std::size_t> make_fit(const ServedModel& model, ChatRequest& request,
 }
 
 // Puts before messages what the index has on them.
-ApiResult<Retrieved> retrieve(const ServedModel& model, ChatRequest& request,
-                              const Client& client) {
+ApiResult<Retrieved> retrieve(const ServedModel& model, ChatRequest& request, const Client& client,
+                              std::size_t n_gone = 0) {
   if (model.retrieval != nullptr) {
     return model.retrieval->add_to(request, model.engine->vocabulary(), model.engine->n_context(),
-                                   client);
+                                   client, n_gone);
+  }
+  if (request.retrieval && !request.retrieval->chat.empty()) {
+    return refuse(
+        "retrieval.chat",
+        "'retrieval.chat': chats have no files here: start the server with --attachments");
   }
   if (request.retrieval && request.retrieval->is_on) {
     return refuse("retrieval",
@@ -137,10 +143,23 @@ ApiResult<void> check_values(const ServedModel& model, std::span<const FieldSize
 
 ApiResult<ChatPrompt> make_prompt(const ServedModel& model, ChatRequest& request,
                                   const Client& client) {
+  const bool may_leave = model.rescue != nullptr && model.retrieval != nullptr;
+  const Json said = may_leave ? request.messages : Json();
   ApiResult<Retrieved> retrieved = retrieve(model, request, client);
   if (!retrieved) return std::unexpected(retrieved.error());
-  const ApiResult<std::size_t> n_turns_dropped =
-      make_fit(model, request, std::move(retrieved->n_added));
+  ApiResult<std::size_t> n_turns_dropped = make_fit(model, request, retrieved->n_added);
+  if (may_leave && n_turns_dropped && *n_turns_dropped > 0) {
+    const std::size_t n_gone = turns_of(said).begins[*n_turns_dropped];
+    const auto n_added_to_gone =
+        std::span(retrieved->n_added).first(std::min(n_gone, retrieved->n_added.size()));
+    if (std::ranges::any_of(n_added_to_gone, [](std::size_t n) { return n > 0; })) {
+      // Places left with their turns: this message may need them again.
+      request.messages = said;
+      retrieved = retrieve(model, request, client, n_gone);
+      if (!retrieved) return std::unexpected(retrieved.error());
+      n_turns_dropped = make_fit(model, request, retrieved->n_added);
+    }
+  }
   if (!n_turns_dropped) return std::unexpected(n_turns_dropped.error());
   std::string first_words = first_words_of_user(request.messages);
   ApiResult<MarkedText> text = render(model, request);

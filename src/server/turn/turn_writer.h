@@ -4,11 +4,13 @@
 // Threads: thread-compatible. Errors: none.
 #pragma once
 
+#include <cstddef>
 #include <ctime>
 #include <string>
 
 #include "engine/generation.h"
 #include "server/api/api_error.h"
+#include "server/json.h"
 #include "server/turn/turn.h"
 
 namespace slipstream {
@@ -44,9 +46,21 @@ class TurnWriter {
   [[nodiscard]] virtual std::string write(const ApiError& error) = 0;
   [[nodiscard]] virtual std::string end(const Usage& usage) = 0;
 
+  // Turns of the conversation that left its window: told with the usage, if there are some.
+  void set_turns_dropped(std::size_t n_turns) { n_turns_dropped_ = n_turns; }
+
   // For an answer that is not streamed: collects the steps, then returns the body.
   virtual void collect(TurnStep step) = 0;
   [[nodiscard]] virtual std::string whole(const Usage& usage) = 0;
+
+ protected:
+  // Adds them to an object of the usage.
+  void note_turns_dropped(Json& details) const {
+    if (n_turns_dropped_ > 0) details["dropped_turns"] = n_turns_dropped_;
+  }
+
+ private:
+  std::size_t n_turns_dropped_ = 0;
 };
 
 }  // namespace slipstream

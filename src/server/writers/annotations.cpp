@@ -1,6 +1,7 @@
 #include "server/writers/annotations.h"
 
 #include <string>
+#include <string_view>
 
 #include "base/format.h"
 #include "mcp/resources.h"
@@ -8,13 +9,21 @@
 namespace slipstream {
 namespace {
 
+// Of an attached file the address on this server.
+std::string address_of(const RecallSource& source) {
+  constexpr std::string_view kScheme = "file://";
+  if (source.chat.empty()) return file_uri(source.project + "/" + source.path);
+  return file_uri(format_text("/slipstream/attachments/{}/{}", source.chat, source.path))
+      .substr(kScheme.size());
+}
+
 Json fields_of(const Citation& citation) {
   const RecallSource& source = citation.source;
-  return {{"url", format_text("{}#L{}-L{}", file_uri(source.project + "/" + source.path),
-                              source.first_line, source.last_line)},
-          {"title", format_text("{}:{}-{}", source.path, source.first_line, source.last_line)},
-          {"start_index", citation.start},
-          {"end_index", citation.end}};
+  return {
+      {"url", format_text("{}#L{}-L{}", address_of(source), source.first_line, source.last_line)},
+      {"title", format_text("{}:{}-{}", source.path, source.first_line, source.last_line)},
+      {"start_index", citation.start},
+      {"end_index", citation.end}};
 }
 
 }  // namespace

@@ -164,11 +164,13 @@ Json MessagesWriter::message(Json content, Json stop_reason, Json usage) const {
 // input_tokens and the two counts of the cache add up to the whole prompt.
 Json MessagesWriter::usage_json(const Usage& usage) const {
   const int n_computed = usage.n_prompt - usage.n_cached;
-  return {{"input_tokens", options_.wants_cache ? 0 : n_computed},
-          {"cache_creation_input_tokens", options_.wants_cache ? n_computed : 0},
-          {"cache_read_input_tokens", usage.n_cached},
-          {"recomputed_input_tokens", usage.n_recomputed},
-          {"output_tokens", usage.n_generated}};
+  Json told = {{"input_tokens", options_.wants_cache ? 0 : n_computed},
+               {"cache_creation_input_tokens", options_.wants_cache ? n_computed : 0},
+               {"cache_read_input_tokens", usage.n_cached},
+               {"recomputed_input_tokens", usage.n_recomputed},
+               {"output_tokens", usage.n_generated}};
+  note_turns_dropped(told);
+  return told;
 }
 
 Json MessagesWriter::stop_reason() const {

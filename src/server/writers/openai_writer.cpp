@@ -100,6 +100,7 @@ std::string OpenAiWriter::end(const Usage& usage) {
   if (wants_usage_in_stream_) {
     Json last = body(names_.chunk, Json::array());
     last["usage"] = usage_json(usage);
+    note_turns_dropped(last["usage"]["prompt_tokens_details"]);
     last["timings"] = timings_json(usage);
     events += event_of(dump(last));
   }
@@ -111,6 +112,7 @@ std::string OpenAiWriter::whole(const Usage& usage) {
   for (std::size_t i = 0; i < n_choices_; ++i) choices.push_back(choice(i));
   Json whole = body(names_.whole, std::move(choices));
   whole["usage"] = usage_json(usage);
+  note_turns_dropped(whole["usage"]["prompt_tokens_details"]);
   whole["timings"] = timings_json(usage);
   return dump(whole);
 }

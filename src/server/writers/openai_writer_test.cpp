@@ -105,6 +105,24 @@ TEST(ChatWriter, EachChunkHasTimingsIfAskedFor) {
       << chunk;
 }
 
+TEST(ChatWriter, UsageSaysHowManyTurnsLeft) {
+  GenerationOptions options;
+  options.wants_usage_in_stream = true;
+  ChatWriter writer(model(), options);
+  EXPECT_FALSE(writer.end({}).contains("dropped_turns"));
+  EXPECT_FALSE(writer.whole({}).contains("dropped_turns"));
+  writer.set_turns_dropped(3);
+  EXPECT_TRUE(writer.end({}).contains(R"("recomputed_tokens":0,"dropped_turns":3})"));
+  EXPECT_TRUE(writer.whole({}).contains(R"("recomputed_tokens":0,"dropped_turns":3})"));
+}
+
+TEST(ChatWriter, TimingsNameDraftsIfThereWereSome) {
+  ChatWriter writer(model(), {});
+  EXPECT_TRUE(writer.whole({.n_generated = 9, .n_drafted = 7, .n_accepted = 5})
+                  .contains(R"("draft_n":7,"draft_n_accepted":5}})"));
+  EXPECT_FALSE(writer.whole({.n_generated = 9}).contains("draft"));
+}
+
 TEST(ChatWriter, EachBodyHasTheFingerprintOfTheModel) {
   const ServedModel known{.name = "m", .engine = nullptr, .system_fingerprint = "fp_1"};
   ChatWriter writer(known, {});

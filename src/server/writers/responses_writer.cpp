@@ -98,7 +98,9 @@ std::string ResponsesWriter::whole(const Usage& usage) {
 }
 
 std::string ResponsesWriter::finished(const Usage& usage) {
-  return to_text(was_cut_short() ? "incomplete" : "completed", usage_of_response(usage), {});
+  Json told = usage_of_response(usage);
+  note_turns_dropped(told["input_tokens_details"]);
+  return to_text(was_cut_short() ? "incomplete" : "completed", told, {});
 }
 
 void ResponsesWriter::take(const TurnStep& step) {

@@ -9,6 +9,8 @@ export interface Usage {
   n_cached: number;
   n_recomputed: number; // though an earlier request had computed them
   n_generated: number;
+  n_dropped: number; // turns of the chat that left its window
+  n_accepted?: number; // guessed rightly, each of which saved a step; not named if nothing was guessed
 }
 
 export interface PromptProgress {
@@ -61,7 +63,8 @@ interface Chunk {
   usage?: {
     prompt_tokens: number;
     completion_tokens: number;
-    prompt_tokens_details?: { cached_tokens?: number; recomputed_tokens?: number };
+    prompt_tokens_details?: {
+      cached_tokens?: number; recomputed_tokens?: number; dropped_turns?: number };
   } | null;
 }
 
@@ -100,8 +103,11 @@ function* piecesOf(chunk: Chunk): Generator<ChatPiece> {
     const { prompt_tokens, completion_tokens, prompt_tokens_details } = chunk.usage;
     const n_cached = prompt_tokens_details?.cached_tokens ?? 0;
     const n_recomputed = prompt_tokens_details?.recomputed_tokens ?? 0;
+    const n_dropped = prompt_tokens_details?.dropped_turns ?? 0;
+    const n_accepted = chunk.timings?.draft_n_accepted;
     const usage = {
-      n_prompt: prompt_tokens, n_cached, n_recomputed, n_generated: completion_tokens };
+      n_prompt: prompt_tokens, n_cached, n_recomputed, n_generated: completion_tokens, n_dropped,
+      ...(n_accepted !== undefined && { n_accepted }) };
     yield { kind: 'usage', usage };
   }
 }

@@ -19,21 +19,25 @@ export function setApiKey(key: string) {
 const WANTS_KEY = 'The server does not accept this API key';
 const WANTS_ANY_KEY = 'The server asks for an API key';
 
-async function failureOf(response: Response): Promise<ApiFailure> {
-  if (response.status === 401) return new ApiFailure(401, apiKey ? WANTS_KEY : WANTS_ANY_KEY);
-  const text = await response.text();
+export function authorize(headers: Headers) {
+  if (apiKey) headers.set('Authorization', `Bearer ${apiKey}`);
+}
+
+// text: of the answer.
+export function failureOf(status: number, text: string): ApiFailure {
+  if (status === 401) return new ApiFailure(401, apiKey ? WANTS_KEY : WANTS_ANY_KEY);
   try {
     const message = JSON.parse(text).error?.message;
-    if (typeof message === 'string') return new ApiFailure(response.status, message);
+    if (typeof message === 'string') return new ApiFailure(status, message);
   } catch {
     // Not the server's own words: perhaps a proxy's.
   }
-  return new ApiFailure(response.status, `The server answered ${response.status}`);
+  return new ApiFailure(status, `The server answered ${status}`);
 }
 
 export async function ask(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
-  if (apiKey) headers.set('Authorization', `Bearer ${apiKey}`);
+  authorize(headers);
   let response;
   try {
     response = await fetch(path, { ...init, headers });
@@ -41,7 +45,7 @@ export async function ask(path: string, init: RequestInit = {}): Promise<Respons
     if (init.signal?.aborted) throw error;
     throw new ApiFailure(0, 'The server cannot be reached. Is it running?');
   }
-  if (!response.ok) throw await failureOf(response);
+  if (!response.ok) throw failureOf(response.status, await response.text());
   return response;
 }
 

@@ -44,11 +44,18 @@ function samplingOf(defaults: Sampling, own: Sampling): Record<string, number> {
 
 // Nothing is said of chats where nobody chose: a server may search for all of them. What earlier
 // messages were given stays when the search is turned off (a budget of 0), as the server has it cached.
-function retrievalOf(files: FileSearch, messages: Message[]): object | false {
+function foldersOf(files: FileSearch, messages: Message[]): object | false {
   const { is_on, project } = files;
   const budget = is_on ? files.budget.trim() : '0';
   if (!is_on && !messages.some(({ citations }) => citations)) return false;
   return { ...(project && { project }), ...(budget && { budget: Number(budget) }) };
+}
+
+function retrievalOf({ id, files, attached = [] }: Conversation, said: Message[]) {
+  if (attached.length === 0) return files && foldersOf(files, said);
+  if (!files) return { chat: id };
+  if (!files.is_on) return { chat: id, project: false };
+  return { chat: id, project: '', ...foldersOf(files, said) };
 }
 
 export function requestOf(conversation: Conversation, defaults: Sampling): object {
@@ -57,6 +64,7 @@ export function requestOf(conversation: Conversation, defaults: Sampling): objec
   const said = conversation.messages.filter((message) =>
     message.role !== 'assistant' || message.content || message.reasoning || message.calls);
   const system = conversation.system.trim();
+  const retrieval = retrievalOf(conversation, said);
   return {
     ...(conversation.model && { model: conversation.model }),
     messages: [
@@ -66,7 +74,7 @@ export function requestOf(conversation: Conversation, defaults: Sampling): objec
     ...(conversation.tools.trim() && { tools: JSON.parse(conversation.tools) }),
     ...(conversation.thinking && {
       chat_template_kwargs: { enable_thinking: conversation.thinking === 'on' } }),
-    ...(conversation.files && { retrieval: retrievalOf(conversation.files, said) }),
+    ...(retrieval !== undefined && { retrieval }),
     ...samplingOf(defaults, conversation.sampling),
   };
 }

@@ -24,7 +24,9 @@ export interface AnswerStats {
   n_prompt: number;
   n_cached: number;
   n_recomputed?: number; // answers of older versions have none
+  n_dropped?: number; // turns that left the window; as well
   n_generated: number;
+  n_accepted?: number; // of those, guessed before
   first_token_s: number;
   tokens_per_s: number | null; // null: nothing took time
 }
@@ -52,6 +54,12 @@ export interface FileSearch {
 }
 export const NO_FILES: FileSearch = { is_on: false, project: '', budget: '' };
 
+// A file that the server has for this chat.
+export interface Attached {
+  name: string;
+  chunks: number;
+}
+
 export interface Conversation {
   id: string;
   title: string;
@@ -62,6 +70,7 @@ export interface Conversation {
   thinking: '' | 'on' | 'off'; // '': as the model's template has it
   sampling: Sampling; // over the defaults of the settings
   files?: FileSearch; // chats of older versions have none
+  attached?: Attached[]; // as well
   messages: Message[];
 }
 

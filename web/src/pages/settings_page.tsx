@@ -1,5 +1,6 @@
 // Choices of this device, and its data.
 import { useState } from 'preact/hooks';
+import { forget } from '../chat/attaching.ts';
 import { conversations, removeAll } from '../chat/store.ts';
 import { SamplingFields } from '../parts/sampling_fields.tsx';
 import { type Theme, resetSettings, set, settings } from '../settings.ts';
@@ -41,6 +42,7 @@ function Data() {
   const [is_done, setDone] = useState(false);
   const n = conversations.value.length;
   const removeEverything = async () => {
+    await forget(conversations.value.map(({ id }) => id)); // before the key is gone
     await removeAll();
     resetSettings();
     setAsks(false);

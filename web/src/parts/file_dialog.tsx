@@ -1,6 +1,7 @@
 // Lines of a file of the index, as they are now, with those around them: a page that came over HTTP
 // may not open file:// itself.
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { readAttachedLines } from '../api/attachments.ts';
 import { type FileLines, readLines } from '../api/mcp.ts';
 import { type FilePlace, lastPart, linesOf } from '../text/places.ts';
 import { formatCount } from '../text/numbers.ts';
@@ -10,12 +11,14 @@ import { Problem } from './problem.tsx';
 
 const N_AROUND = 20; // lines before it and after it
 
-function Lines({ lines, place }: { lines: FileLines; place: FilePlace }) {
+type SomeLines = Omit<FileLines, 'project' | 'path'>;
+
+function Lines({ lines, place }: { lines: SomeLines; place: FilePlace }) {
   const cited = useRef<HTMLDivElement>(null);
   useEffect(() => cited.current?.scrollIntoView({ block: 'center' }), []);
   const texts = lines.text.replace(/\r?\n$/, '').split('\n');
   return (
-    <pre class="lines" tabIndex={0} aria-label={`Lines of ${lines.path}`}>
+    <pre class="lines" tabIndex={0} aria-label={`Lines of ${place.path}`}>
       {texts.map((text, idx) => {
         const n = lines.first_line + idx;
         const is_cited = n >= place.first_line && n <= place.last_line;
@@ -32,11 +35,12 @@ function Lines({ lines, place }: { lines: FileLines; place: FilePlace }) {
 }
 
 export function FileDialog({ place, onClose }: { place: FilePlace; onClose: () => void }) {
-  const [lines, setLines] = useState<FileLines | null>(null);
+  const [lines, setLines] = useState<SomeLines | null>(null);
   const [problem, setProblem] = useState('');
-  const { path, first_line, last_line } = place;
+  const { path, address, first_line, last_line } = place;
   useEffect(() => {
-    readLines(path, Math.max(1, first_line - N_AROUND), last_line + N_AROUND)
+    const lines = [Math.max(1, first_line - N_AROUND), last_line + N_AROUND] as const;
+    (address ? readAttachedLines(address, ...lines) : readLines(path, ...lines))
       .then(setLines, (error) => setProblem((error as Error).message));
   }, []);
   return (
@@ -48,7 +52,7 @@ export function FileDialog({ place, onClose }: { place: FilePlace; onClose: () =
         <p class="faint grow" role="status">
           {lines
             ? `Lines ${formatCount(lines.first_line)} to ${formatCount(lines.last_line)} of ` +
-              `${formatCount(lines.n_lines)}, as the file is now` +
+              `${formatCount(lines.n_lines)}, ${address ? 'as it was attached' : 'as the file is now'}` +
               (lines.is_cut ? '; it goes on, but no more is shown at once' : '')
             : !problem && 'Reading…'}
         </p>

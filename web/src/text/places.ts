@@ -2,7 +2,8 @@
 // looked for.
 
 export interface FilePlace {
-  path: string; // whole
+  path: string; // whole; of an attached file its name
+  address?: string; // of an attached file, on the server
   first_line: number;
   last_line: number;
 }
@@ -12,13 +13,17 @@ export const lastPart = (path: string) => path.split('/').findLast(Boolean) ?? p
 export const linesOf = ({ first_line, last_line }: { first_line: number; last_line: number }) =>
   first_line === last_line ? `${first_line}` : `${first_line}-${last_line}`;
 
-// Of "file:///home/ann/a%20b.c#L3-L9"; null: it is no place in a file of this machine.
+// Of "file:///home/ann/a%20b.c#L3-L9", or "/slipstream/attachments/CHAT/a%20b.c#L3-L9"; null: it is no
+// place in a file that the server has.
 export function placeOf(url: string): FilePlace | null {
-  const found = /^file:\/\/(\/[^#?]*)#L(\d+)(?:-L(\d+))?$/.exec(url);
+  const found = /^(?:file:\/\/(\/[^#?]*)|(\/slipstream\/attachments\/[\w-]+\/([^/#?]+)))#L(\d+)(?:-L(\d+))?$/
+    .exec(url);
   if (!found) return null;
-  const [, path, first, last = first] = found;
+  const [, path, address, name, first, last = first] = found;
   try {
-    return { path: decodeURIComponent(path!), first_line: Number(first), last_line: Number(last) };
+    const lines = { first_line: Number(first), last_line: Number(last) };
+    if (address) return { path: decodeURIComponent(name!), address, ...lines };
+    return { path: decodeURIComponent(path!), ...lines };
   } catch {
     return null; // "%" that encodes nothing
   }

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type ServedModel, servedModels } from '../../api/models.ts';
 import { ApiFailure } from '../../api/http.ts';
 import { running, say, stop } from '../../chat/answering.ts';
+import { attachFiles, isAttaching } from '../../chat/attaching.ts';
 import { add, find, storageProblem, update } from '../../chat/store.ts';
 import { type Conversation, NO_FILES, newConversation, openCalls, titleOf } from '../../chat/types.ts';
 import { Dialog } from '../../parts/dialog.tsx';
@@ -12,6 +13,7 @@ import { Problem } from '../../parts/problem.tsx';
 import { go } from '../../place.ts';
 import { set, settings } from '../../settings.ts';
 import { startChat } from '../../shortcuts.ts';
+import { AttachButton, AttachmentList, useAttachmentLimits, useDrop } from './attachments.tsx';
 import { ChatSettings } from './chat_settings.tsx';
 import { Composer } from './composer.tsx';
 import { ConversationList } from './conversation_list.tsx';
@@ -104,6 +106,7 @@ export function ChatPage({ id }: { id: string }) {
   const [shows, setShows] = useState<'' | 'list' | 'settings'>('');
   const { models, problem, load } = useServedModels();
   const folders = useFolders();
+  const limits = useAttachmentLimits();
   const conversation = find(id);
   const is_running = running.value.has(id);
   const text = drafts.value[id] ?? '';
@@ -116,6 +119,8 @@ export function ChatPage({ id }: { id: string }) {
     setDraft(to, '');
     void say(to, text.trim());
   };
+  const onFiles = limits && ((files: File[]) => attachFiles(opened(id).id, files, limits));
+  const drop = useDrop(onFiles);
   const chooseModel = (model: string) => {
     set({ model });
     if (conversation) update(id, { model });
@@ -128,7 +133,8 @@ export function ChatPage({ id }: { id: string }) {
   return (
     <div class="chat">
       <aside class="side" aria-label="Chats">{list}</aside>
-      <section class="stage">
+      <section class="stage" {...drop.handlers}>
+        {drop.is_over && <p class="drop">Drop files to attach them to this chat</p>}
         <header class="bar">
           <button type="button" class="quiet square only-narrow" aria-label="Chats"
             onClick={() => setShows('list')}><Icon name="menu" /></button>
@@ -149,7 +155,11 @@ export function ChatPage({ id }: { id: string }) {
           : <Welcome problem={problem} reload={load} />}
         <Composer text={text} is_running={is_running}
           is_waiting_for_tool={!is_running && openCalls(conversation?.messages ?? []).length > 0}
-          onText={(value) => setDraft(id, value)} onSend={send} onStop={() => stop(id)}>
+          is_attaching={isAttaching(id)} onPastedFiles={onFiles}
+          onText={(value) => setDraft(id, value)} onSend={send} onStop={() => stop(id)}
+          above={conversation &&
+            <AttachmentList chat={id} attached={conversation.attached ?? []} />}>
+          {onFiles && <AttachButton onFiles={onFiles} />}
           <FilesSwitch folders={folders} files={conversation?.files ?? NO_FILES}
             onChange={(files) => void update(opened(id).id, { files })} />
         </Composer>

@@ -1,7 +1,8 @@
 // All conversations: found, opened, renamed, deleted.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { running } from '../../chat/answering.ts';
-import { conversations, remove, search, update } from '../../chat/store.ts';
+import { forget } from '../../chat/attaching.ts';
+import { conversations, search, update } from '../../chat/store.ts';
 import { type Conversation, titleOf } from '../../chat/types.ts';
 import { Icon } from '../../parts/icons.tsx';
 import { go } from '../../place.ts';
@@ -48,7 +49,7 @@ function Entry({ conversation, is_current, onOpen }: EntryProps) {
       <li class="confirm">
         <span>Delete this chat?</span>
         <button type="button" class="danger small" onClick={() => {
-          remove(id);
+          void forget([id]);
           if (is_current) go('chat');
         }}>Delete</button>
         <button type="button" class="quiet small" autoFocus onClick={() => setMode('plain')}>Keep</button>

@@ -23,6 +23,15 @@ function Stats({ stats }: { stats: AnswerStats }) {
   );
 }
 
+function Dropped({ n }: { n: number }) {
+  const turns = n === 1 ? 'the oldest turn' : `the ${formatCount(n)} oldest turns`;
+  return (
+    <span class="tag" title="The chat is longer than the model's window. What those turns said comes back when a message asks for it.">
+      {`Answered without ${turns}`}
+    </span>
+  );
+}
+
 interface EditorProps {
   message: Message;
   onEnd: () => void;
@@ -121,6 +130,7 @@ export function Answer(props: Props) {
             Regenerate
           </button>
           {message.note && <span class="tag">{message.note}</span>}
+          {message.stats?.n_dropped ? <Dropped n={message.stats.n_dropped} /> : null}
           {message.stats && <Stats stats={message.stats} />}
         </footer>
       )}
