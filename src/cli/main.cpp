@@ -8,6 +8,7 @@
 
 #include "cli/bench/bench.h"
 #include "cli/bench/server_load.h"
+#include "cli/bench/speculation.h"
 #include "cli/build_info.h"
 #include "cli/calibrate/calibrate.h"
 #include "cli/chat/chat.h"
@@ -31,6 +32,7 @@ using slipstream::add_disk_options;
 using slipstream::add_model_argument;
 using slipstream::add_model_options;
 using slipstream::add_rope_options;
+using slipstream::add_speculation_option;
 using slipstream::add_weight_options;
 
 constexpr int kUsageError = 2;
@@ -72,6 +74,7 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   run->add_option("--seed", options.seed, "A seed, to get the same text again");
   add_rope_options(*run, options.rope);
   add_weight_options(*run, options.weights);
+  add_speculation_option(*run, options.speculate);
   add_disk_options(*run, options.kv_disk, options.kv_disk_bytes);
   return run;
 }
@@ -196,6 +199,7 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->type_name("ORIGIN");
   add_rope_options(*serve, options.rope);
   add_weight_options(*serve, options.weights);
+  add_speculation_option(*serve, options.speculate);
   add_disk_options(*serve, options.kv_disk, options.kv_disk_bytes);
   CLI::Option* responses =
       serve
@@ -306,6 +310,10 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
       ->capture_default_str();
   bench->add_flag("--shared-prefix", options.has_shared,
                   "Measure several sequences a second time, sharing one prefix of that depth");
+  CLI::Option* speculate =
+      bench->add_flag("--speculate", options.is_of_speculation,
+                      "Measure instead what drafts give to answers that repeat their prompt with "
+                      "edits, and what they cost others (default: --kv auto, -n 256)");
   bench
       ->add_option("--computed-depth", options.computed_depth,
                    "Fill a deeper cache of one prefix by repeating the state of this many tokens")
@@ -337,7 +345,8 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
                        "Measure this server instead, any with OpenAI's API: latencies with "
                        "--concurrency clients, such as http://127.0.0.1:8080")
           ->type_name("URL")
-          ->excludes(model);
+          ->excludes(model)
+          ->excludes(speculate);
   bench->add_option("--model-name", load.model, "Which of the server's models (default: its first)")
       ->needs(server);
   bench->add_option("--api-key", load.api_key, "For the server")
@@ -355,12 +364,20 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
   return bench;
 }
 
+// A step says nothing of drafts, and a table of every scheme takes long.
+void use_defaults_of_speculation(const CLI::App& bench, slipstream::bench::Options& options) {
+  constexpr int kTokens = 256;
+  if (bench.count("--kv") == 0) options.kv = {"auto"};
+  if (bench.count("--tokens") == 0) options.n_tokens = kTokens;
+}
+
 int run_bench(const slipstream::bench::Options& options,
               slipstream::bench::ServerLoadOptions& load) {
   if (load.url.empty() && options.model.empty()) {
     std::fputs("slipstream bench: name a GGUF file, or a server with --server\n", stderr);
     return kUsageError;
   }
+  if (options.is_of_speculation) return slipstream::bench::run_speculation(options);
   if (load.url.empty()) return slipstream::bench::run(options);
   load.n_clients = options.n_sequences;
   load.n_prompt = options.n_prompt;
@@ -431,7 +448,10 @@ int run(int argc, char** argv) {
   if (doctor->parsed()) return slipstream::doctor::run(doctor_options);
   if (run_command->parsed()) return slipstream::run::run(run_options);
   if (serve_command->parsed()) return slipstream::serve::serve(serve_options, argv);
-  if (bench_command->parsed()) return run_bench(bench_options, load_options);
+  if (bench_command->parsed()) {
+    if (bench_options.is_of_speculation) use_defaults_of_speculation(*bench_command, bench_options);
+    return run_bench(bench_options, load_options);
+  }
   if (bench_cell->parsed()) return slipstream::bench::run_cell_process();
   if (pull_command->parsed()) return slipstream::pull::run(pull_options);
   if (list_command->parsed()) return slipstream::list::run(list_options);

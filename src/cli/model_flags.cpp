@@ -106,6 +106,21 @@ void add_weight_options(CLI::App& command, WeightWish& weights) {
       ->capture_default_str();
 }
 
+void add_speculation_option(CLI::App& command, std::string& speculate) {
+  command
+      .add_option(
+          "--speculate", speculate,
+          "Guess what repeats the prompt or the answer, and verify several tokens in a step; "
+          "answers stay the same. auto: where that is measured to be faster; always; off")
+      ->check(CLI::IsMember({"auto", "always", "off"}))
+      ->capture_default_str();
+}
+
+Speculates speculates_of(const std::string& word) {
+  if (word == "off") return Speculates::kNever;
+  return word == "always" ? Speculates::kAlways : Speculates::kWhereItPays;
+}
+
 void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes) {
   CLI::Option* disk =
       command

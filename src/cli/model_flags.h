@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/kv_choice.h"
+#include "engine/speculation/speculation.h"
 
 namespace CLI {
 class App;
@@ -21,6 +22,9 @@ void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_thr
 void add_kv_memory_options(CLI::App& command, std::uint64_t& n_bytes, std::string& directory);
 void add_rope_options(CLI::App& command, RopeScaling& rope);
 void add_weight_options(CLI::App& command, WeightWish& weights);
+// Adds --speculate, one of the words that speculates_of() knows.
+void add_speculation_option(CLI::App& command, std::string& speculate);
+[[nodiscard]] Speculates speculates_of(const std::string& word);
 void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes);
 
 }  // namespace slipstream

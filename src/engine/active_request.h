@@ -16,6 +16,7 @@ struct Runner::Active {
   std::vector<Token> tokens = {};  // prompt and generated tokens
   Holding holding = {};
   Usage usage = {};
+  Speculation::Drafting drafting = {};
   bool has_started = false;
   Event event = {};  // of this step
   std::chrono::steady_clock::time_point started = {};

@@ -30,6 +30,10 @@ Result<std::unique_ptr<Engine>> Engine::start(Model model, const EngineOptions& 
   if (!vocabulary) return std::unexpected(vocabulary.error());
   Result<std::unique_ptr<DiskTier>> tier = open_tier_of(model, options);
   if (!tier) return std::unexpected(tier.error());
+  if (options.runner.speculation.speculates != Speculates::kNever && model.has_recurrent_state()) {
+    log::info("engine.speculation", {{"speculates", "off"},
+                                     {"why", "a recurrent state cannot take drafted tokens back"}});
+  }
   return std::unique_ptr<Engine>(
       new Engine(std::move(model), std::move(*vocabulary), options, std::move(*tier)));
 }

@@ -55,6 +55,11 @@ class Engine {
   [[nodiscard]] int n_context() const { return model_.n_cells(); }
   // Whether GenerateRequest::boundaries are of use.
   [[nodiscard]] bool saves_at_boundaries() const { return model_.has_recurrent_state(); }
+  // Whether drafts are made. Not with models whose state does not go back.
+  [[nodiscard]] bool speculates() const {
+    return options_.runner.speculation.speculates != Speculates::kNever &&
+           !model_.has_recurrent_state();
+  }
   // How many requests run at a time.
   [[nodiscard]] int n_parallel() const { return options_.runner.n_sequences_max; }
   [[nodiscard]] RunnerStats stats() const;

@@ -43,6 +43,8 @@ struct Usage {
   int n_recomputed = 0;
   int n_generated = 0;
   int n_reasoning = 0;  // of those generated
+  int n_drafted = 0;    // guessed tokens that steps verified
+  int n_accepted = 0;   // of these; each saved a step
   // From its first step to its first token, and from there to the last: without the wait before.
   std::chrono::nanoseconds prompt_time{0};
   std::chrono::nanoseconds generation_time{0};

@@ -36,15 +36,6 @@ void add_to_batch(llama_batch& batch, Token token, int position, SeqId seq, bool
   batch.logits[i] = wants_logits ? 1 : 0;
 }
 
-// An exception from one request's sampler ends only that request.
-Result<Sampled> sampled_by(Sampler& sampler, std::span<const float> logits) {
-  try {
-    return sampler.sample(logits);
-  } catch (const std::exception& error) {
-    return fail(Code::kOutOfMemory, format_text("no token could be chosen: {}", error.what()));
-  }
-}
-
 }  // namespace
 
 Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options,
@@ -63,6 +54,7 @@ Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& 
       reserve_(model, cells_, options.n_sequence_ids() - 1, options.n_sequence_ids() - 2),
       memory_(make_memory(options)),
       control_(state_.limits.n_step_tokens_max),
+      speculation_(model.has_recurrent_state() ? SpeculationOptions{} : options.speculation),
       batch_(llama_batch_init(state_.limits.n_step_tokens_max, 0, 1)) {
   SLIP_CHECK(options.n_sequence_ids() <= static_cast<int>(llama_n_seq_max(model.context())),
              "the context has too few sequence ids");
@@ -160,7 +152,8 @@ bool Runner::step() {
   const bool has_moved = move_prefixes();
   if (state_.sequences.empty()) return has_moved;
   count_holdings();
-  const Step step = plan(state_, supply());
+  propose_drafts();
+  Step step = plan(state_, supply());
   ended_.clear();
   for (const RequestId id : step.preempted) {
     release(active(id));
@@ -174,15 +167,21 @@ bool Runner::step() {
 
   int n_prompt_tokens = 0;
   int n_generating = 0;
+  int n_drafted = 0;
   for (const Work& work : step.work) {
     const bool generates = state_.find(work.id)->is_generating();
     (generates ? n_generating : n_prompt_tokens) += work.n;
+    n_drafted += work.n_drafted;
   }
-  std::vector<Work> work = step.work;
-  std::erase_if(work, [this](const Work& item) { return !actives_.contains(item.id); });
+  std::erase_if(step.work, [this](const Work& item) { return !actives_.contains(item.id); });
+  const std::int64_t n_failed = stats_.n_failed_batches;
   const auto started = std::chrono::steady_clock::now();
-  compute(work);
-  control_.observe(n_prompt_tokens, n_generating, seconds_since(started));
+  compute(step.work);
+  const double seconds = seconds_since(started);
+  if (n_drafted == 0) control_.observe(n_prompt_tokens, n_generating, seconds);
+  const bool is_as_proposed =
+      n_prompt_tokens == 0 && step.preempted.empty() && n_failed == stats_.n_failed_batches;
+  if (is_as_proposed) speculation_.observe_step(n_drafted, seconds);
   ++stats_.n_steps;
   stats_.n_prompt_tokens += n_prompt_tokens;
 
@@ -244,6 +243,22 @@ void Runner::count_holdings() {
   }
 }
 
+void Runner::propose_drafts() {
+  std::vector<Sequence*> generating;
+  std::vector<Speculation::Generating> drafting;
+  for (Sequence& sequence : state_.sequences) {
+    sequence.n_draft = 0;
+    if (!sequence.is_running() || !sequence.is_generating()) continue;
+    Active& holder = active(sequence.id);
+    generating.push_back(&sequence);
+    drafting.push_back({.drafting = &holder.drafting,
+                        .tokens = holder.tokens,
+                        .n_left = sequence.n_tokens_max - sequence.n_generated - 1});
+  }
+  const std::vector<int> lengths = speculation_.propose(drafting);
+  for (std::size_t i = 0; i < lengths.size(); ++i) generating[i]->n_draft = lengths[i];
+}
+
 Supply Runner::supply() const {
   int n_used = prefixes_.n_cells();
   for (const auto& [id, holder] : actives_) n_used += holder->holding.n_private();
@@ -296,10 +311,10 @@ void Runner::make_room(int n_cells) {
 // Keeps the cells of answers apart from those of a prompt, if sequences share cells.
 void Runner::reserve_cells(const Step& step) {
   if (!memory_->is_divisible()) return;
-  std::vector<SeqId> generating;
+  std::vector<CellReserve::Need> generating;
   for (const Work& item : step.work) {
     if (!actives_.contains(item.id) || !state_.find(item.id)->is_generating()) continue;
-    generating.push_back(active(item.id).holding.seq);
+    generating.push_back({.seq = active(item.id).holding.seq, .n_cells = item.n + item.n_drafted});
   }
   const bool has_prompts = generating.size() < step.work.size();
   SeqId donor = -1;
@@ -311,35 +326,28 @@ void Runner::reserve_cells(const Step& step) {
   reserve_.make_way(generating, supply().n_free_cells - step.n_cells_needed, donor);
 }
 
-void Runner::compute(std::span<const Work> work) {
+void Runner::compute(std::span<Work> work) {
   if (work.empty()) return;
-  const int failure = decode(work);
-  if (failure == 0) {
-    int batch_idx = 0;
-    for (const Work& item : work) {
-      Active& worker = active(item.id);
-      read_prompt_logprobs(worker, item, batch_idx);
-      batch_idx += item.n;
-      worker.holding.n_computed += item.n;
-      share(worker);
-      tell_progress(worker);
-      if (item.samples) {
-        sample(item, batch_idx - 1);
-      } else if (item.first + item.n == static_cast<int>(worker.tokens.size())) {
-        stop(item.id, {.reason = FinishReason::kLength});  // it asked for no generated tokens
-      }
-    }
-    return;
+  if (const int failure = decode(work); failure != 0) return give_up_some(work, failure);
+  int batch_idx = 0;
+  for (Work& item : work) {
+    read_outputs(item, batch_idx);
+    batch_idx += item.n + item.n_drafted;
   }
+}
+
+// A batch has failed: ends what cannot be computed alone, and computes the rest again.
+void Runner::give_up_some(std::span<Work> work, int failure) {
   ++stats_.n_failed_batches;
   const std::string complaint = take_llama_complaint();
   // Part of the batch may have been computed. No other sequence shares these cells yet.
-  std::vector<Work> left;
-  for (const Work& item : work) {
+  std::size_t n_left = 0;
+  for (Work& item : work) {
+    const bool had_drafts = std::exchange(item.n_drafted, 0) > 0;
     const bool is_as_before =
         cells_.remove(active(item.id).holding.seq, item.first, kEndOfSequence);
-    if (is_as_before && work.size() > 1) {
-      left.push_back(item);
+    if (is_as_before && (work.size() > 1 || had_drafts)) {
+      std::swap(work[n_left++], item);
       continue;
     }
     log::error("engine.decode", {{"code", failure}, {"n_tokens", item.n}, {"said", complaint}});
@@ -348,22 +356,8 @@ void Runner::compute(std::span<const Work> work) {
                    .error = format_text("the engine could not compute it (code {}{}{})", failure,
                                         complaint.empty() ? "" : ": ", complaint)});
   }
-  const std::span<const Work> again(left);
-  compute(again.first(left.size() / 2));
-  compute(again.subspan(left.size() / 2));
-}
-
-// The request has ended within this step.
-void Runner::stop(RequestId id, Ending ending) {
-  Active& stopped = active(id);
-  ended_.push_back(id);
-  release(stopped);
-  end(stopped, std::move(ending));
-}
-
-std::span<const float> Runner::logits(int batch_idx) const {
-  return {llama_get_logits_ith(model_.context(), batch_idx),
-          static_cast<std::size_t>(vocabulary_.n_tokens())};
+  compute(work.first(n_left / 2));
+  compute(work.subspan(n_left / 2, n_left - n_left / 2));
 }
 
 int Runner::decode(std::span<const Work> work) {
@@ -374,6 +368,10 @@ int Runner::decode(std::span<const Work> work) {
       const bool is_last = i + 1 == item.first + item.n;
       add_to_batch(batch_, worker.tokens[static_cast<std::size_t>(i)], i, worker.holding.seq,
                    (item.samples && is_last) || worker.judges(i));
+    }
+    for (int i = 0; i < item.n_drafted; ++i) {
+      add_to_batch(batch_, worker.drafting.draft.tokens[static_cast<std::size_t>(i)],
+                   item.first + item.n + i, worker.holding.seq, true);
     }
   }
   try {
@@ -387,19 +385,6 @@ int Runner::decode(std::span<const Work> work) {
   }
 }
 
-void Runner::read_prompt_logprobs(Active& active, const Work& work, int first_batch_idx) {
-  std::vector<TokenLogprobs>& logprobs = active.event.prompt_logprobs;
-  for (int i = work.first; i < work.first + work.n && active.judges(i); ++i) {
-    // A sequence that was preempted computes these positions again.
-    if (static_cast<std::size_t>(i) < logprobs.size()) continue;
-    const Token next = active.tokens[static_cast<std::size_t>(i) + 1];
-    const int n_top = std::max(active.job.request.sampling.n_top_logprobs, 0);
-    // Logits that are not finite have no probabilities; the sampler reports them.
-    logprobs.push_back(logprobs_of(logits(first_batch_idx + i - work.first), next, n_top)
-                           .value_or(TokenLogprobs{}));
-  }
-}
-
 // Lets others share the computed part of a prompt before the rest is computed.
 void Runner::share(Active& donor) {
   const int n_prompt = donor.usage.n_prompt;
@@ -408,55 +393,6 @@ void Runner::share(Active& donor) {
   memory_->share(donor.holding, donor.computed(), n_prompt);
   state_.find(donor.job.id)->stops_at =
       memory_->next_share(donor.holding, donor.holding.n_computed, n_prompt);
-}
-
-void Runner::tell_progress(const Active& active) {
-  const int n_prompt = active.usage.n_prompt;
-  const int n_done = active.holding.n_computed;
-  if (!active.job.request.wants_progress || n_done > n_prompt) return;
-  active.job.listener(
-      {.progress = PromptProgress{
-           .n_prompt = n_prompt, .n_cached = active.usage.n_cached, .n_done = n_done}});
-}
-
-void Runner::sample(const Work& work, int batch_idx) {
-  Active& worker = active(work.id);
-  Job& job = worker.job;
-  Result<Sampled> sampled = sampled_by(job.sampler, logits(batch_idx));
-  if (!sampled)
-    return stop(work.id, {.reason = FinishReason::kFailed, .error = sampled.error().message});
-
-  const Token token = sampled->token;
-  worker.tokens.push_back(token);
-  worker.count_token();
-  worker.usage.n_reasoning = job.sampler.n_reasoning();
-  ++stats_.n_generated_tokens;
-  worker.event.tokens.push_back(std::move(*sampled));
-  const SamplingParams& sampling = job.request.sampling;
-  const bool may_stop = worker.usage.n_generated > sampling.n_tokens_min;
-  const bool is_stop = may_stop && std::ranges::contains(sampling.stop_tokens, token);
-  if (is_stop || (vocabulary_.is_end(token) && !job.request.ignores_end))
-    return stop(work.id, {.reason = FinishReason::kStop});
-  const TextStream::Delta delta =
-      job.text.push(vocabulary_.piece(token, job.request.shows_control_tokens), may_stop);
-  worker.event.text += delta.text;
-  if (delta.stopped)
-    return stop(work.id, {.reason = FinishReason::kStop, .matched_stop = delta.matched_stop});
-  if (worker.usage.n_generated == job.request.n_tokens_max)
-    return stop(work.id, {.reason = FinishReason::kLength});
-  worker.event.usage = worker.usage;
-  job.listener(std::exchange(worker.event, {}));
-}
-
-void Runner::end(Active& active, Ending ending) {
-  const RequestId id = active.job.id;
-  // Text held back as a possible start of a stop string is text after all.
-  if (ending.matched_stop.empty()) active.event.text += active.job.text.finish().text;
-  ending.usage = active.usage;
-  active.event.usage = active.usage;
-  active.event.ending = std::move(ending);
-  active.job.listener(active.event);
-  actives_.erase(id);
 }
 
 RunnerStats Runner::stats() const {
@@ -468,10 +404,15 @@ RunnerStats Runner::stats() const {
                              .n_cached = actives_.at(sequence.id)->usage.n_cached,
                              .n_prompt_computed = std::min(sequence.n_computed, sequence.n_prompt),
                              .n_generated = sequence.n_generated,
+                             .n_drafted = actives_.at(sequence.id)->usage.n_drafted,
                              .n_tokens_max = sequence.n_tokens_max});
   }
   stats.n_running = static_cast<int>(stats.running.size());
   stats.n_waiting = static_cast<int>(actives_.size()) - stats.n_running;
+  stats.speculation = speculation_.stats();
+  for (const auto& [id, holder] : actives_) {
+    if (holder->drafting.drafter) stats.n_draft_bytes += holder->drafting.drafter->n_bytes();
+  }
   if (disk_) stats.disk = disk_->stats();
   stats.n_cells = state_.limits.n_cells;
   const Supply now = supply();

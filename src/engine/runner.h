@@ -1,8 +1,8 @@
 // Runner: executes plans on a model. One step: plan (scheduler.h), release and take over cells
 // (prefix_strategy.h), compute one batch, sample, call the listeners, commit.
 //
-// A batch that fails in libllama is computed again in halves, so that only the sequences that
-// cannot be computed fail. Others can share the computed part of a prompt at once.
+// A batch that fails in libllama is computed again in halves and without drafts, so that only the
+// sequences that cannot be computed fail. Others can share the computed part of a prompt at once.
 //
 // Threads: owned by the engine's thread.
 // Errors:  add() refuses requests that could never run; every later error is the request's ending.
@@ -27,6 +27,7 @@
 #include "engine/prefixes/seen_prefixes.h"
 #include "engine/scheduling/prefill_control.h"
 #include "engine/scheduling/scheduler.h"
+#include "engine/speculation/speculation.h"
 #include "engine/text/text_stream.h"
 #include "engine/text/vocabulary.h"
 
@@ -39,6 +40,8 @@ struct RunnerOptions {
   // For models with recurrent state: memory for saved states, which replace cached prefixes.
   std::size_t checkpoint_bytes_max = std::size_t{1} << 30;
   DiskPrefixes::Options disk = {};
+  // Models with recurrent state do not speculate: such a state does not go back.
+  SpeculationOptions speculation = {};
 
   // How many sequence ids the context must have.
   [[nodiscard]] int n_sequence_ids() const {
@@ -53,6 +56,7 @@ struct RunningRequest {
   int n_cached = 0;           // of the prompt
   int n_prompt_computed = 0;  // likewise, with the cached ones
   int n_generated = 0;
+  int n_drafted = 0;
   int n_tokens_max = 0;  // to generate
 };
 
@@ -71,6 +75,8 @@ struct RunnerStats {
   std::int64_t n_generated_tokens = 0;
   std::int64_t n_preempted = 0;
   std::int64_t n_failed_batches = 0;
+  SpeculationStats speculation = {};
+  std::size_t n_draft_bytes = 0;  // in which drafts are found, of all running requests
   DiskTierStats disk = {};
 };
 
@@ -104,6 +110,8 @@ class Runner {
   void clear_prefixes() { prefixes_.clear(); }
   // For tests: called before libllama computes a batch; a non-zero result counts as its failure.
   void set_fault(std::function<int(const llama_batch&)> fault) { fault_ = std::move(fault); }
+  // For tests: what guesses for the requests that are added from now on.
+  void set_drafters(Speculation::MakeDrafter make) { speculation_.set_drafters(std::move(make)); }
 
  private:
   struct Active;
@@ -114,18 +122,23 @@ class Runner {
   [[nodiscard]] bool move_prefixes();
   [[nodiscard]] bool load_prefix();
   void count_holdings();
+  void propose_drafts();
   [[nodiscard]] Supply supply() const;
   void release(Active& active);
   void start(Active& active, int n_cached);
   void count_recomputed(Active& active, int n_cached);
   void make_room(int n_cells);
   void reserve_cells(const Step& step);
-  void compute(std::span<const Work> work);
+  void compute(std::span<Work> work);
+  void read_outputs(Work& work, int first_batch_idx);
+  void give_up_some(std::span<Work> work, int failure);
   [[nodiscard]] int decode(std::span<const Work> work);
   [[nodiscard]] std::span<const float> logits(int batch_idx) const;
   static void tell_progress(const Active& active);
   void stop(RequestId id, Ending ending);
-  void sample(const Work& work, int batch_idx);
+  void answer(Work& work, int batch_idx);
+  [[nodiscard]] bool sample(Work& work, int batch_idx);
+  [[nodiscard]] std::optional<Ending> add_text(Active& worker, Token token) const;
   void read_prompt_logprobs(Active& active, const Work& work, int first_batch_idx);
   void end(Active& active, Ending ending);
   void share(Active& donor);
@@ -142,6 +155,7 @@ class Runner {
   RequestId loading_for_ = 0;
   SeenPrefixes seen_;
   PrefillControl control_;
+  Speculation speculation_;
   std::map<RequestId, std::unique_ptr<Active>> actives_;
   std::vector<SeqId> free_ids_;
   std::vector<RequestId> ended_;  // in this step

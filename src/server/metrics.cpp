@@ -99,6 +99,22 @@ void read(const Metrics::EngineReading& engine, Reading& reading) {
   reading.counter("slipstream:steps_total", "Batches that were computed", stats.n_steps, model);
   reading.counter("slipstream:failed_batches_total", "Batches that libllama could not compute",
                   stats.n_failed_batches, model);
+  const SpeculationStats& drafts = stats.speculation;
+  reading.counter("vllm:spec_decode_num_drafts_total", "Drafts that steps verified",
+                  drafts.n_drafts, model);
+  reading.counter("vllm:spec_decode_num_draft_tokens_total", "Tokens of these drafts",
+                  drafts.n_drafted, model);
+  reading.counter("vllm:spec_decode_num_accepted_tokens_total",
+                  "Of these tokens, those that became a part of an answer", drafts.n_accepted,
+                  model);
+  for (std::size_t i = 0; i < drafts.n_accepted_at.size(); ++i) {
+    auto at = model;
+    at.push_back({.name = "position", .value = std::to_string(i)});
+    reading.counter("vllm:spec_decode_num_accepted_tokens_per_pos_total",
+                    "The same by position in the draft", drafts.n_accepted_at[i], at);
+  }
+  reading.gauge("slipstream:draft_bytes", "Memory in which drafts are found",
+                static_cast<double>(stats.n_draft_bytes), model);
   auto by_scheme = model;
   by_scheme.push_back({.name = "kv_scheme", .value = engine.kv_scheme});
   reading.gauge("slipstream:kv_cache_bytes", "Memory of the KV cache",

@@ -129,6 +129,21 @@ class Matrix(unittest.TestCase):
         self.assertEqual(kept["f16"], cold["f16"])
         self.assertLess(cold["turbo4,attend=512"], kept["turbo4,attend=512"])
 
+    def test_drafts_are_measured_on_answers_that_are_edits_and_that_are_new(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = bench(MODEL, "--speculate", "--kv", "turbo4", "--concurrency", "1,2", "--prompt", "96",
+                           "-n", "96", "--repeats", "2", "-t", "1", "--out", folder)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("turbo4, prompts of 96 tokens, answers of 96, 2 repeats in turns", result.stdout)
+            lines = [line.split() for line in result.stdout.splitlines()]
+            rows = {(line[0], line[1]): line for line in lines if line and line[0] in ("edit", "new")}
+            self.assertEqual(set(rows), {("edit", "1"), ("edit", "2"), ("new", "1"), ("new", "2")})
+            for n in ("1", "2"):
+                tokens_per_step = {work: float(rows[work, n][8]) for work in ("edit", "new")}
+                self.assertGreater(tokens_per_step["edit"], 1.3)
+                self.assertLess(tokens_per_step["new"], 1.05)
+            self.assertIn("| edit", (pathlib.Path(folder) / "speculation.md").read_text())
+
     def test_what_does_not_fit_into_memory_is_not_begun(self):
         result = bench(MODEL, "--kv", "f16", "--depth", "8000k", "--concurrency", "8,128", "--repeats", "1",
                        "-n", "2", "--prompt", "8", "-t", "1", "--out", self.out)

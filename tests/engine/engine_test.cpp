@@ -314,8 +314,18 @@ TEST(EngineOnNeedles, CancelsWithinAStep) {
 
 // Many short requests on few cells: nothing is lost or mixed up, and all cells come back. With so
 // few cells one request in 50 is preempted; what is generated, and so when, differs by CPU.
-TEST(EngineOnNeedles, RandomRequestsLeaveNothingBehind) {
-  RunnerOnNeedles engine("turbo4", 256, {.n_sequences_max = 6, .n_prefixes_max = 10});
+class EngineWithAndWithoutDrafts : public testing::TestWithParam<Speculates> {};
+INSTANTIATE_TEST_SUITE_P(Drafts, EngineWithAndWithoutDrafts,
+                         testing::Values(Speculates::kNever, Speculates::kAlways),
+                         [](const auto& param) {
+                           return param.param == Speculates::kNever ? "Without" : "With";
+                         });
+
+TEST_P(EngineWithAndWithoutDrafts, RandomRequestsLeaveNothingBehind) {
+  RunnerOnNeedles engine("turbo4", 256,
+                         {.n_sequences_max = 6,
+                          .n_prefixes_max = 10,
+                          .speculation = {.speculates = GetParam(), .n_draft_max = 6}});
   std::mt19937 random(11);
   std::map<RequestId, int> wanted;
   std::vector<RequestId> open;
@@ -362,6 +372,7 @@ TEST(EngineOnNeedles, RandomRequestsLeaveNothingBehind) {
   EXPECT_GT(n_cancelled, 0);
   EXPECT_GT(engine.runner().stats().n_preempted, 0);
   EXPECT_GT(engine.runner().stats().n_cached_tokens, 0);
+  EXPECT_EQ(engine.runner().stats().speculation.n_accepted > 0, GetParam() == Speculates::kAlways);
   engine.runner().clear_prefixes();
   EXPECT_EQ(engine.runner().stats().n_cells_used, 0);
   // The cells are free in the model too: a prompt that needs all of them is computed.

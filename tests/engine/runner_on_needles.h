@@ -68,7 +68,7 @@ class RunnerOnNeedles {
         runner_.add({.id = id,
                      .request = request,
                      .sampler = must(Sampler::create(vocabulary_, request.sampling)),
-                     .text = must(TextStream::create({})),
+                     .text = must(TextStream::create(request.stops)),
                      .listener = [this, id](const Event& event) { take(id, event); }});
     EXPECT_TRUE(added.has_value());
     return id;

@@ -70,6 +70,50 @@ class Metrics(unittest.TestCase):
             self.assertEqual(server.stop(), 0)
 
 
+    def test_drafts_are_counted_and_change_no_answer(self):
+        answers = []
+        body = {"prompt": "We met amber lantern today. " * 12, "max_tokens": 200, "temperature": 0,
+                "ignore_eos": True}
+        for how in ("off", "always"):
+            server = Serving("--name", "needle", "--kv", "f16", "--speculate", how)
+            try:
+                self.assertIn(f"speculate={how}", server.log())
+                answer = server.post("/v1/completions", body)[1]
+                answers.append(answer["choices"][0]["text"])
+                end = time.monotonic() + 10  # the engine counts after the last event
+                while server.n_requests():
+                    self.assertLess(time.monotonic(), end)
+                text = server.ask("GET", "/metrics")[1]
+                drafts, tokens, accepted = (
+                    value(text, f"vllm:spec_decode_num_{what}_total", model_name="needle")
+                    for what in ("drafts", "draft_tokens", "accepted_tokens"))
+                timings = answer["timings"]
+                if how == "off":
+                    self.assertEqual((drafts, tokens, accepted), (0, 0, 0))
+                    self.assertNotIn("draft_n", timings)
+                    continue
+                self.assertGreater(drafts, 0)
+                self.assertGreater(accepted, 10)
+                self.assertEqual((timings["draft_n"], timings["draft_n_accepted"]), (tokens, accepted))
+                at = [value(text, "vllm:spec_decode_num_accepted_tokens_per_pos_total", position=i)
+                      for i in range(15)]
+                self.assertEqual(sum(at), accepted)
+                self.assertEqual(at, sorted(at, reverse=True))
+                self.assertLess(value(text, "slipstream:steps_total", model_name="needle"), 195)
+            finally:
+                self.assertEqual(server.stop(), 0)
+        self.assertEqual(*answers)
+
+    def test_models_that_cannot_speculate_say_so(self):
+        model = str(pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"]) / "qwen35.gguf")
+        server = Serving("--ctx", "512", "--kv", "f16", "--speculate", "auto", model=model)
+        try:
+            self.assertRegex(server.log(), "event=engine.speculation .*speculates=off why=.*recurrent state")
+            self.assertIn("speculate=off", server.log())
+            server.post("/v1/completions", {**GREEDY, "ignore_eos": True})
+        finally:
+            self.assertEqual(server.stop(), 0)
+
     def test_what_is_computed_twice_is_counted(self):
         """Each API tells it of its request; the metric is the sum."""
         server = Serving("--name", "needle", "--ctx", "1024", "--kv", "f16")

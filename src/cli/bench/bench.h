@@ -17,6 +17,7 @@ struct Options {
   std::string prompts = "off";  // "on": every scheme is also measured with our own products
   std::vector<std::string> depths = {"0", "1k", "8k"};
   std::vector<int> n_sequences = {1, 8};
+  bool is_of_speculation = false;      // drafts are measured instead of schemes
   bool has_shared = false;             // several sequences also share their depth
   std::string computed_depth = "16k";  // deeper cells repeat it
   std::uint64_t kv_memory_bytes = 0;   // for codes of schemes that limit what is read; 0: all

@@ -14,6 +14,7 @@
 #include "base/memory_info.h"
 #include "cli/hub/find_model.h"
 #include "cli/kv_choice.h"
+#include "cli/model_flags.h"
 #include "cli/progress.h"
 #include "engine/engine.h"
 
@@ -22,7 +23,16 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr RunnerOptions kRunner{.n_sequences_max = 1, .n_prefixes_max = 1};
+RunnerOptions runner_options(const Options& options) {
+  return {.n_sequences_max = 1,
+          .n_prefixes_max = 1,
+          .speculation = {.speculates = speculates_of(options.speculate)}};
+}
+
+// The pending token's, and those of a draft.
+int n_outputs_max(const Options& options) {
+  return options.speculate == "off" ? 1 : 1 + SpeculationOptions::kDraftMax;
+}
 
 double seconds_between(steady_clock::time_point from, steady_clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -103,11 +113,16 @@ void print_timings(const Ending& ending, double load_seconds, double prompt_seco
       stderr, "%s\n",
       format_text(
           "load {:.1f} s | prompt {} tokens{}, {:.1f} s ({:.1f}/s) | answer {} tokens, {:.1f} s "
-          "({:.1f}/s) | KV {} | {}",
+          "({:.1f}/s{}) | KV {} | {}",
           load_seconds, usage.n_prompt,
           usage.n_cached > 0 ? format_text(", {} from disk", usage.n_cached) : "", prompt_seconds,
           speed(usage.n_prompt, prompt_seconds), usage.n_generated, seconds,
-          speed(usage.n_generated - 1, seconds), kv, name(ending.reason))
+          speed(usage.n_generated - 1, seconds),
+          usage.n_accepted > 0
+              ? format_text(", {:.1f} tokens a step",
+                            speed(usage.n_generated, usage.n_generated - usage.n_accepted))
+              : "",
+          kv, name(ending.reason))
           .c_str());
 }
 
@@ -122,7 +137,8 @@ Result<Model> load(const Options& options, const std::filesystem::path& path, co
                       .key_profile = kv.key_profile,
                       .rope = options.rope,
                       .n_cells = kv.n_context,
-                      .n_sequences_max = kRunner.n_sequence_ids(),
+                      .n_sequences_max = runner_options(options).n_sequence_ids(),
+                      .n_outputs_max = n_outputs_max(options),
                       .n_threads = options.n_threads,
                       .on_progress = [&](float done) {
                         progress.show(static_cast<double>(done));
@@ -140,19 +156,22 @@ Result<int> try_run(const Options& options) {
   if (!path) return std::unexpected(path.error());
   WeightWish weights = options.weights;
   weights.n_threads = options.n_threads;
-  const Result<KvPlan> kv = plan_kv(*path, options.kv,
-                                    {.shape = {.n_ctx = options.n_context,
-                                               .n_sequences_max = kRunner.n_sequence_ids(),
-                                               .n_threads = 1},
-                                     .n_useful = tokens_at_most(*prompt) + options.n_tokens_max,
-                                     .rope = options.rope},
-                                    {.available_bytes = *available}, weights);
+  const Result<KvPlan> kv =
+      plan_kv(*path, options.kv,
+              {.shape = {.n_ctx = options.n_context,
+                         .n_sequences_max = runner_options(options).n_sequence_ids(),
+                         .n_threads = 1,
+                         .n_outputs_max = n_outputs_max(options),
+                         .has_drafts = options.speculate != "off"},
+               .n_useful = tokens_at_most(*prompt) + options.n_tokens_max,
+               .rope = options.rope},
+              {.available_bytes = *available}, weights);
   if (!kv) return std::unexpected(kv.error());
   warn_if_beyond(path->filename().string(), *kv);
   Result<Model> model = load(options, *path, *kv);
   if (!model) return std::unexpected(model.error());
   const Result<std::unique_ptr<Engine>> started_engine =
-      Engine::start(std::move(*model), {.runner = kRunner,
+      Engine::start(std::move(*model), {.runner = runner_options(options),
                                         .disk_directory = options.kv_disk,
                                         .disk_bytes_max = options.kv_disk_bytes});
   if (!started_engine) return std::unexpected(started_engine.error());

@@ -17,7 +17,8 @@ struct Options {
   KvWish kv;
   WeightWish weights;
   RopeScaling rope;
-  int n_context = 0;  // 0: the default
+  std::string speculate = "off";  // speculates_of()
+  int n_context = 0;              // 0: the default
   int n_tokens_max = 256;
   float temperature = 0.8F;
   std::optional<std::uint32_t> seed;

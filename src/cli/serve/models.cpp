@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/memory_info.h"
 #include "cli/hub/find_model.h"
+#include "cli/model_flags.h"
 #include "cli/serve/disk_folder.h"
 #include "cli/serve/hub_library.h"
 #include "cli/version.h"
@@ -66,7 +67,9 @@ int n_models(const Options& options) {
 }
 
 RunnerOptions runner_options(const Options& options) {
-  return {.n_sequences_max = options.n_parallel, .n_prefixes_max = 128};
+  return {.n_sequences_max = options.n_parallel,
+          .n_prefixes_max = 128,
+          .speculation = {.speculates = speculates_of(options.speculate)}};
 }
 
 // The model's own chat template. If it cannot be parsed, the log says so and only
@@ -136,6 +139,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                             {"keys", kv.key_profile.empty() ? "-" : "fitted"},
                             {"expert_cache", kv.experts.empty() ? "-" : kv.experts},
                             {"prompts", kv.has_products ? "own" : "stock"},
+                            {"speculate", (*engine)->speculates() ? options.speculate : "off"},
                             {"context", (*engine)->n_context()},
                             {"why", kv.why_context}});
   warn_if_beyond(named.name, kv);
@@ -161,7 +165,8 @@ Result<KvPlan> plan_model(const Options& options, const std::string& path,
   weights.n_threads = options.n_threads;
   const ContextShape shape{.n_ctx = options.n_context,
                            .n_sequences_max = runner_options(options).n_sequence_ids(),
-                           .n_threads = 1};
+                           .n_threads = 1,
+                           .has_drafts = options.speculate != "off"};
   return plan_kv(path, options.kv, {.shape = shape, .rope = options.rope},
                  {.available_bytes = bytes_max, .n_models = n_models(options)}, weights);
 }

@@ -1,5 +1,7 @@
 #include "cli/serve/offered_index.h"
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,24 +25,22 @@ std::vector<std::string> seen_folders(const Options& options) {
   return folders;
 }
 
-}  // namespace
+struct OfferedFolders {
+  std::shared_ptr<Corpus> corpus;  // of chats and of MCP
+  std::optional<std::string> usual_project = {};
+};
 
-Result<OfferedIndex> offered_index(const Options& options) {
-  if (!options.offers_mcp && (!options.mcp_folders.empty() || options.mcp_clients_may_add)) {
-    return fail(Code::kInvalidArgument,
-                "--mcp-project and --mcp-allow-add are for --mcp: give it, too");
-  }
-  if (!options.offers_mcp && options.retrieve.empty()) return OfferedIndex{};
+Result<OfferedFolders> offered_folders(const Options& options) {
   const std::string path = index::index_path(options.index);
-  std::optional<std::string> usual_project;
+  OfferedFolders offered;
   if (options.retrieve == kAll) {
-    usual_project = "";
+    offered.usual_project = "";
   } else if (!options.retrieve.empty()) {
     Result<Database> database = open_index(path);
     if (!database) return std::unexpected(database.error());
     Result<std::string> root = root_in_index(*database, options.retrieve);
     if (!root) return std::unexpected(root.error());
-    usual_project = std::move(*root);
+    offered.usual_project = std::move(*root);
   }
   Result<std::unique_ptr<Corpus>> opened =
       Corpus::open({.index_path = path,

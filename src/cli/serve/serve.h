@@ -22,7 +22,8 @@ struct Options {
   KvWish kv;
   WeightWish weights;
   RopeScaling rope;
-  int n_context = 0;  // 0: the default
+  std::string speculate = "off";  // speculates_of()
+  int n_context = 0;              // 0: the default
   int n_parallel = 8;
   int n_queue = 256;
   int n_http_threads = 0;          // threads that process requests; 0: the default

@@ -151,6 +151,7 @@ std::uint64_t notes_bytes(const ModelGeometry& model, const KvScheme& scheme,
   constexpr std::int64_t kPerMerge = 170;
   constexpr std::int64_t kBpe = 2 << 20;          // tables of Unicode
   constexpr std::int64_t kPerCell = 150;          // position, sequences, and both in trees
+  constexpr std::int64_t kPerDraftable = 20;      // ngram_drafter.h
   constexpr std::int64_t kPerThread = 200 << 10;  // scratch of an attention with heads of 128
   const bool is_quantised = ggml_is_quantized(scheme.key_type());
   const std::int64_t n_caches = model.has_window ? 2 : 1;
@@ -159,11 +160,12 @@ std::uint64_t notes_bytes(const ModelGeometry& model, const KvScheme& scheme,
       model.n_vocab * kPerToken + model.n_merges * kPerMerge + (model.is_bpe ? kBpe : 0);
   const std::int64_t threads =
       is_quantised ? 0 : shape.n_threads * kPerThread * widest_head(model) / 128;
-  const std::int64_t outputs = model.n_vocab * shape.n_sequences_max * 4;
+  const std::int64_t outputs = model.n_vocab * shape.n_outputs() * 4;
+  const std::int64_t drafts = shape.has_drafts ? shape.n_ctx * kPerDraftable : 0;
   const std::int64_t plugin = scheme.is_turbo() ? early_rows_bytes(model, n_tokens) : 0;
   return static_cast<std::uint64_t>(kProgram + graph_nodes(model, n_tokens) * kPerNode +
                                     vocabulary + shape.n_ctx * kPerCell * n_caches + threads +
-                                    outputs + plugin);
+                                    outputs + drafts + plugin);
 }
 
 }  // namespace slipstream

@@ -24,6 +24,8 @@ struct ContextShape {
   std::int64_t n_sequences_max = 1;
   std::int64_t n_ubatch = 512;
   std::int64_t n_threads = 1;
+  std::int64_t n_outputs_max = 1;  // of a batch; more if there are more sequences
+  bool has_drafts = false;         // found in what sequences have said
   // Of codes that need not be in memory, so many bytes are; 0: all are. Only schemes that limit what
   // is read have such codes.
   std::uint64_t kv_memory_bytes = 0;

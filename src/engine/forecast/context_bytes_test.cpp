@@ -126,6 +126,8 @@ TEST(ContextBytes, NotesGrowWithCellsTokensAndThreads) {
   EXPECT_EQ(grows({.n_ctx = 8192}), 4096 * 150U);
   EXPECT_GT(grows({.n_ctx = 4096, .n_threads = 64}), 10 * kMiB);
   EXPECT_EQ(grows({.n_ctx = 4096, .n_sequences_max = 2}), 151936 * 4U);
+  EXPECT_EQ(grows({.n_ctx = 4096, .n_outputs_max = 3}), 2 * 151936 * 4U);
+  EXPECT_EQ(grows({.n_ctx = 4096, .has_drafts = true}), 4096 * 20U);
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ class Planner {
     admit();
     prefill();
     for (const Work& work : step_.work) step_.n_cells_needed += work.n;
+    add_drafts();
     return std::move(step_);
   }
 
@@ -135,6 +136,26 @@ class Planner {
              .n = prompt.n_given,
              .samples = prompt.n_pending == 0 && prompt.sequence->n_tokens_max > 0});
       }
+    }
+  }
+
+  // One token to each in turns, so that no long draft keeps others out.
+  void add_drafts() {
+    if (!prompts_.empty() || !step_.preempted.empty()) return;
+    const int n_outputs = state_.limits.n_outputs_max - static_cast<int>(step_.work.size());
+    int n_left = std::min({supply_.n_free_cells - step_.n_cells_needed, n_tokens_, n_outputs});
+    for (int length = 1; n_left > 0; ++length) {
+      const int n_before = n_left;
+      for (Work& work : step_.work) {
+        const Sequence& sequence = *state_.find(work.id);
+        const int n_wanted =
+            std::min(sequence.n_draft, sequence.n_tokens_max - sequence.n_generated - 1);
+        if (n_wanted < length || n_left == 0) continue;
+        ++work.n_drafted;
+        ++step_.n_cells_needed;
+        --n_left;
+      }
+      if (n_left == n_before) return;
     }
   }
 
@@ -253,8 +274,9 @@ void commit(SchedulerState& state, const Step& step, std::span<const RequestId> 
   for (const Work& work : step.work) {
     Sequence& sequence = *state.find(work.id);
     SLIP_CHECK(sequence.n_computed == work.first, "work that does not follow what was computed");
-    sequence.n_computed += work.n;
-    if (work.samples) ++sequence.n_generated;
+    SLIP_CHECK(work.n_accepted <= work.n_drafted, "accepts what was not drafted");
+    sequence.n_computed += work.n + work.n_accepted;
+    if (work.samples) sequence.n_generated += 1 + work.n_accepted;
   }
   for (const RequestId id : ended) remove(state, id);
 }

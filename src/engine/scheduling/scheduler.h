@@ -6,7 +6,8 @@
 //
 // A sequence waits, then runs. The tokens of a running sequence from n_computed on are still to be
 // computed: many during a prompt, one while it generates. The step that computes the last of them
-// samples the next one.
+// samples the next one. Behind that one it may compute drafted tokens; of these the accepted ones
+// have become tokens of the sequence when the step is over.
 //
 // Threads: thread-compatible. Errors: submit() refuses what could never run (kInvalidArgument).
 #pragma once
@@ -48,6 +49,7 @@ struct Sequence {
   int n_computed = 0;                  // tokens whose keys and values are in the cache
   bool wants_prompt_logprobs = false;  // each prompt token needs an output, too
   int stops_at = 0;                    // a step ends at this token, where the state is to be saved
+  int n_draft = 0;                     // drafted tokens that are worth verifying in the next step
   std::int64_t admission_no = 0;       // orders running sequences; 0: waiting
 
   // The owner of the cache keeps these up to date.
@@ -61,12 +63,15 @@ struct Sequence {
   [[nodiscard]] bool is_generating() const { return n_generated > 0 && n_pending() == 1; }
 };
 
-// Tokens [first, first + n) of a sequence. If they reach its end, the next token is sampled.
+// Tokens [first, first + n) of a sequence. If they reach its end, the next token is sampled; then
+// drafted tokens may follow them.
 struct Work {
   RequestId id;
   int first;
   int n;
   bool samples;
+  int n_drafted = 0;
+  int n_accepted = 0;  // of these; whoever ran the work sets it
 
   bool operator==(const Work&) const = default;
 };
@@ -108,6 +113,8 @@ struct SchedulerState {
 //     most supply.n_prefill_tokens_max if others generate. Half of it goes to the sequence admitted
 //     first, half to the one with the least left, so that neither a long prompt nor many short ones
 //     hold up the rest.
+//   - Drafts get what is left: no cell of a prefix, no place in a step in which prompts are computed or
+//     somebody gives way. No sequence gets more drafted tokens than it may still generate.
 //   - Clients take turns (weighted fair queueing): a client with many requests delays only itself,
 //     and priority 2 gets twice the turns of priority 1. If more clients wait than can run at a
 //     time, the order of arrival counts for more, so that new clients are not kept out.

@@ -218,6 +218,67 @@ TEST(Scheduler, RemovesASequenceThatRuns) {
   EXPECT_EQ(ids_of(run(state).work), std::vector<RequestId>{2});
 }
 
+// A sequence that generates, with a draft that is worth so many tokens.
+void must_generate(SchedulerState& state, RequestId id, int n_tokens_max, int n_draft) {
+  must_submit(state, id, "a", 10, n_tokens_max);
+  run(state);
+  state.find(id)->n_draft = n_draft;
+}
+
+TEST(Scheduler, VerifiesDraftsBehindThePendingToken) {
+  SchedulerState state = with_cells(1000);
+  must_generate(state, 1, 100, 4);
+  Step step = plan(state, supply_of(state));
+  EXPECT_EQ(step, (Step{.work = {{1, 10, 1, true, 4}}, .n_cells_needed = 5}));
+  step.work[0].n_accepted = 3;
+  commit(state, step, {});
+  EXPECT_EQ(state.find(1)->n_generated, 5);
+  EXPECT_EQ(state.find(1)->n_computed, 14);
+  EXPECT_TRUE(state.find(1)->is_generating());
+}
+
+TEST(Scheduler, DraftsEndWhereTheAnswerDoes) {
+  SchedulerState state = with_cells(1000);
+  must_generate(state, 1, 4, 9);
+  EXPECT_EQ(plan(state, supply_of(state)).work.at(0).n_drafted, 2) << "and one is sampled behind";
+}
+
+TEST(Scheduler, DraftsShareWhatIsLeft) {
+  SchedulerState state = with_cells(1000, 3, 12);
+  must_generate(state, 1, 100, 0);
+  must_generate(state, 2, 100, 9);
+  must_generate(state, 3, 100, 2);
+  for (Sequence& sequence : state.sequences) sequence.n_draft = sequence.id == 2 ? 9 : 4;
+  state.find(1)->n_draft = 0;
+  const std::vector<Work> work = plan(state, supply_of(state)).work;
+  EXPECT_EQ(work.at(0).n_drafted, 0);
+  EXPECT_EQ(work.at(1).n_drafted, 5);
+  EXPECT_EQ(work.at(2).n_drafted, 4);
+}
+
+TEST(Scheduler, DraftsEvictNothingAndGiveWayToPrompts) {
+  SchedulerState state = with_cells(1000);
+  must_generate(state, 1, 100, 8);
+  const Supply tight{.n_free_cells = 3, .n_evictable_cells = 500, .n_prefill_tokens_max = 64};
+  EXPECT_EQ(plan(state, tight).work.at(0).n_drafted, 2);
+  const Supply full{.n_free_cells = 0, .n_evictable_cells = 500, .n_prefill_tokens_max = 64};
+  EXPECT_EQ(plan(state, full).work.at(0).n_drafted, 0);
+  must_submit(state, 2, "b", 500, 1);
+  // Also in a step that only measures how long it takes without prompts.
+  for (const int n_prefill : {16, 0}) {
+    for (const Work& work : plan(state, supply_of(state, n_prefill)).work) {
+      EXPECT_EQ(work.n_drafted, 0) << n_prefill;
+    }
+  }
+}
+
+TEST(Scheduler, DraftsTakeNoMoreOutputsThanThereAre) {
+  SchedulerState state(
+      {.n_cells = 1000, .n_sequences_max = 2, .n_step_tokens_max = 64, .n_outputs_max = 6});
+  must_generate(state, 1, 100, 9);
+  EXPECT_EQ(plan(state, supply_of(state)).work.at(0).n_drafted, 5);
+}
+
 TEST(Scheduler, ForgetsClientsThatAreGone) {
   SchedulerState state = with_cells(1000);
   for (RequestId id = 1; id <= 100; ++id) {
@@ -287,14 +348,20 @@ class Trace {
   }
 
   Step one_step() {
+    // Any drafts, of which any part is accepted; the same in every run of the trace.
+    for (Sequence& sequence : state_.sequences) {
+      sequence.n_draft = static_cast<int>((sequence.id * 7 + sequence.n_computed) % 10);
+    }
     const Supply supply = supply_of(state_, n_prefill_);
-    const Step step = plan(state_, supply);
+    Step step = plan(state_, supply);
     check(step, supply);
     std::vector<RequestId> ended;
-    for (const Work& work : step.work) {
+    for (Work& work : step.work) {
       const Sequence& sequence = *state_.find(work.id);
+      work.n_accepted = (work.first * 5) % (work.n_drafted + 1);
       const bool at_end = work.first + work.n == sequence.n_tokens();
-      const int n_generated = sequence.n_generated + (work.samples ? 1 : 0);
+      const int n_generated = sequence.n_generated + (work.samples ? 1 + work.n_accepted : 0);
+      RC_ASSERT(n_generated <= sequence.n_tokens_max);
       if (at_end && n_generated == sequence.n_tokens_max) ended.push_back(work.id);
     }
     commit(state_, step, ended);
@@ -312,6 +379,7 @@ class Trace {
 
     std::set<RequestId> working;
     int n_tokens = 0;
+    int n_drafted = 0;
     for (const Work& work : step.work) {
       RC_ASSERT(working.insert(work.id).second);
       RC_ASSERT(work.n > 0);
@@ -322,9 +390,16 @@ class Trace {
       RC_ASSERT(work.first + work.n <= sequence.n_tokens());
       RC_ASSERT(work.samples ==
                 (work.first + work.n == sequence.n_tokens() && sequence.n_tokens_max > 0));
-      n_tokens += work.n;
+      RC_ASSERT(work.n_drafted == 0 || sequence.is_generating());
+      n_tokens += work.n + work.n_drafted;
+      n_drafted += work.n_drafted;
     }
     RC_ASSERT(n_tokens <= state_.limits.n_step_tokens_max);
+    RC_ASSERT(n_tokens == step.n_cells_needed);
+    // Only beside others that generate, and only what nobody else could use.
+    const bool all_generate = std::ranges::all_of(
+        step.work, [this](const Work& work) { return state_.find(work.id)->is_generating(); });
+    RC_ASSERT(n_drafted == 0 || (all_generate && step.preempted.empty() && step.admitted.empty()));
 
     int n_prompt_tokens = 0;
     for (const Work& work : step.work) {

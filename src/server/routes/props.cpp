@@ -101,7 +101,7 @@ Json slots_of(const Engine& engine) {
     const bool is_processing = i < stats.running.size();
     Json slot = {{"id", i},
                  {"n_ctx", engine.n_context()},
-                 {"speculative", false},
+                 {"speculative", is_processing && stats.running[i].n_drafted > 0},
                  {"is_processing", is_processing}};
     if (is_processing) {
       const RunningRequest& running = stats.running[i];

@@ -93,6 +93,8 @@ void Turn::count(std::size_t choice, const Usage& usage) {
   usage_.generation_time = std::max(usage_.generation_time, usage.generation_time);
   usage_.n_generated += usage.n_generated;
   usage_.n_reasoning += usage.n_reasoning;
+  usage_.n_drafted += usage.n_drafted;
+  usage_.n_accepted += usage.n_accepted;
 }
 
 }  // namespace slipstream

@@ -19,22 +19,27 @@ Json usage_json(const Usage& usage) {
           {"completion_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}}};
 }
 
-// The timings under llama-server's names.
+// The timings under llama-server's names. Like there, drafts are only named if there were some.
 Json timings_json(const Usage& usage) {
   using Milliseconds = std::chrono::duration<double, std::milli>;
   const auto rate = [](double n, double of) { return of > 0 ? n / of : 0; };
   const int n_computed = usage.n_prompt - usage.n_cached;
   const double prompt_ms = Milliseconds(usage.prompt_time).count();
   const double predicted_ms = Milliseconds(usage.generation_time).count();
-  return {{"cache_n", usage.n_cached},
-          {"prompt_n", n_computed},
-          {"prompt_ms", prompt_ms},
-          {"prompt_per_token_ms", rate(prompt_ms, n_computed)},
-          {"prompt_per_second", rate(1000.0 * n_computed, prompt_ms)},
-          {"predicted_n", usage.n_generated},
-          {"predicted_ms", predicted_ms},
-          {"predicted_per_token_ms", rate(predicted_ms, usage.n_generated)},
-          {"predicted_per_second", rate(1000.0 * usage.n_generated, predicted_ms)}};
+  Json timings = {{"cache_n", usage.n_cached},
+                  {"prompt_n", n_computed},
+                  {"prompt_ms", prompt_ms},
+                  {"prompt_per_token_ms", rate(prompt_ms, n_computed)},
+                  {"prompt_per_second", rate(1000.0 * n_computed, prompt_ms)},
+                  {"predicted_n", usage.n_generated},
+                  {"predicted_ms", predicted_ms},
+                  {"predicted_per_token_ms", rate(predicted_ms, usage.n_generated)},
+                  {"predicted_per_second", rate(1000.0 * usage.n_generated, predicted_ms)}};
+  if (usage.n_drafted > 0) {
+    timings["draft_n"] = usage.n_drafted;
+    timings["draft_n_accepted"] = usage.n_accepted;
+  }
+  return timings;
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ interface Chunk {
     finish_reason?: string | null;
     notice?: string;
   }[];
+  timings?: { draft_n_accepted?: number };
   usage?: {
     prompt_tokens: number;
     completion_tokens: number;

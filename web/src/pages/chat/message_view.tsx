@@ -13,10 +13,12 @@ import { Waiting } from './waiting.tsx';
 function Stats({ stats }: { stats: AnswerStats }) {
   const cached = `${formatCount(stats.n_cached)} of ${formatCount(stats.n_prompt)} prompt tokens cached` +
     (stats.n_recomputed ? `, ${formatCount(stats.n_recomputed)} computed again` : '');
+  const n_steps = stats.n_generated - (stats.n_accepted ?? 0);
   return (
     <span class="stats">
       <span>{formatCount(stats.n_generated)} tokens</span>
       {stats.tokens_per_s !== null && <span>{formatRate(stats.tokens_per_s)} tokens/s</span>}
+      {stats.n_accepted ? <span>{formatRate(stats.n_generated / n_steps)} tokens a step</span> : null}
       <span>{formatSeconds(stats.first_token_s)} to first token</span>
       <span>{cached}</span>
     </span>

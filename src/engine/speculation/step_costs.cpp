@@ -1,0 +1,82 @@
+#include "engine/speculation/step_costs.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+
+namespace slipstream {
+namespace {
+
+// How far a measurement moves what is known.
+constexpr double kShorter = 0.5;
+constexpr double kLonger = 0.1;
+// The guess for drafts of another length: as many drafted tokens as there are sequences lengthen the
+// step by this much.
+constexpr double kGuess = 0.1;
+// Contexts shorter than this cost next to nothing to read.
+constexpr std::int64_t kShortContext = 1024;
+
+}  // namespace
+
+std::pair<int, int> StepCosts::key_of(Kind kind) {
+  const auto n = static_cast<std::uint64_t>(std::max<std::int64_t>(kind.n_context, 0));
+  return {kind.n_sequences, std::bit_width(n / kShortContext)};
+}
+
+// The first length that is not less. Longer than the longest counts as it.
+std::size_t StepCosts::class_of(int n_drafted) {
+  const auto* found = std::ranges::lower_bound(kLengths, n_drafted);
+  return std::min(static_cast<std::size_t>(found - kLengths.begin()), kLengths.size() - 1);
+}
+
+bool StepCosts::is_known(const Cost& cost) const {
+  return cost.measured_at > 0 && n_steps_ - cost.measured_at <= cost.doubted_after;
+}
+
+bool StepCosts::wants_plain(Kind kind) const {
+  const auto found = costs_.find(key_of(kind));
+  return found == costs_.end() || !is_known(found->second.front());
+}
+
+double StepCosts::relative(Kind kind, int n_drafted) const {
+  const auto found = costs_.find(key_of(kind));
+  SLIP_CHECK(found != costs_.end(), "relative to what was never measured");
+  const Costs& costs = found->second;
+  return estimate(costs, class_of(n_drafted), kind.n_sequences) / costs.front().seconds;
+}
+
+// Seconds. Between what a shorter draft is thought to take and a longer one is known to.
+double StepCosts::estimate(const Costs& costs, std::size_t i, int n_sequences) const {
+  const Cost& cost = costs[i];
+  if (i == 0 || is_known(cost)) return cost.seconds;
+  if (cost.measured_at == 0 && !is_known(costs[i - 1])) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const int n_more = kLengths[i] - kLengths[i - 1];
+  double guess = estimate(costs, i - 1, n_sequences) * (1 + kGuess * n_more / n_sequences);
+  for (std::size_t longer = i + 1; longer < costs.size(); ++longer) {
+    if (is_known(costs[longer])) guess = std::min(guess, costs[longer].seconds);
+  }
+  if (cost.measured_at == 0 || std::isinf(guess)) return guess;
+  const double age = static_cast<double>(n_steps_ - cost.measured_at) / cost.doubted_after;
+  return guess * std::pow(cost.seconds / guess, std::exp2(-age));
+}
+
+void StepCosts::observe(Kind kind, int n_drafted, double seconds) {
+  ++n_steps_;
+  const std::size_t i = class_of(n_drafted);
+  Cost& cost = costs_[key_of(kind)][i];
+  const bool is_new = cost.measured_at == 0;
+  // Steps without drafts are measured again after the same pause for ever: all depends on them.
+  if (!is_new && !is_known(cost) && i > 0) {
+    cost.doubted_after = std::min(cost.doubted_after * 2, kDoubtedAfterMost);
+  }
+  cost.measured_at = n_steps_;
+  const double weight = is_new ? 1 : (seconds < cost.seconds ? kShorter : kLonger);
+  cost.seconds += weight * (seconds - cost.seconds);
+}
+
+}  // namespace slipstream

@@ -1,0 +1,90 @@
+#include "engine/speculation/step_costs.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace slipstream {
+namespace {
+
+constexpr StepCosts::Kind kOne{.n_sequences = 1, .n_context = 100};
+
+TEST(StepCosts, WantsAStepWithoutDraftsFirstAndNowAndThen) {
+  StepCosts costs;
+  EXPECT_TRUE(costs.wants_plain(kOne));
+  costs.observe(kOne, 0, 0.1);
+  EXPECT_FALSE(costs.wants_plain(kOne));
+  int n_plain = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const bool is_plain = costs.wants_plain(kOne);
+    n_plain += is_plain ? 1 : 0;
+    costs.observe(kOne, is_plain ? 0 : 4, is_plain ? 0.1 : 0.2);
+  }
+  EXPECT_EQ(n_plain, 1000 / (StepCosts::kDoubtedAfter + 1));
+}
+
+TEST(StepCosts, ComparesWithAStepWithoutDrafts) {
+  StepCosts costs;
+  for (int i = 0; i < 20; ++i) {
+    costs.observe(kOne, 0, 0.1);
+    costs.observe(kOne, 4, 0.15);
+  }
+  EXPECT_NEAR(costs.relative(kOne, 4), 1.5, 1e-9);
+  EXPECT_NEAR(costs.relative(kOne, 0), 1, 1e-9);
+}
+
+TEST(StepCosts, GuessesWhatWasNotMeasuredWithinWhatWas) {
+  StepCosts costs;
+  costs.observe(kOne, 0, 0.1);
+  EXPECT_NEAR(costs.relative(kOne, 1), 1.1, 1e-9);
+  costs.observe(kOne, 1, 0.15);
+  EXPECT_GT(costs.relative(kOne, 2), 1.5) << "no less than a shorter draft";
+  EXPECT_LT(costs.relative(kOne, 2), 1.7);
+  costs.observe(kOne, 3, 0.155);
+  EXPECT_NEAR(costs.relative(kOne, 2), 1.55, 1e-9) << "no more than a longer one";
+}
+
+TEST(StepCosts, TriesOneLengthAfterTheOther) {
+  StepCosts costs;
+  costs.observe(kOne, 0, 0.1);
+  EXPECT_TRUE(std::isinf(costs.relative(kOne, 2)));
+  EXPECT_TRUE(std::isinf(costs.relative(kOne, 15)));
+  costs.observe(kOne, 1, 0.11);
+  EXPECT_FALSE(std::isinf(costs.relative(kOne, 2)));
+  EXPECT_TRUE(std::isinf(costs.relative(kOne, 3)));
+}
+
+TEST(StepCosts, OtherNumbersOfSequencesAndDepthsAreOtherKinds) {
+  StepCosts costs;
+  costs.observe(kOne, 0, 0.1);
+  EXPECT_FALSE(costs.wants_plain({.n_sequences = 1, .n_context = 200}));
+  EXPECT_TRUE(costs.wants_plain({.n_sequences = 2, .n_context = 100}));
+  EXPECT_TRUE(costs.wants_plain({.n_sequences = 1, .n_context = 100'000}));
+}
+
+// A slow step is doubted after a pause, which grows each time.
+TEST(StepCosts, TriesAgainAfterLongerAndLongerPauses) {
+  StepCosts costs;
+  int n_tried = 0;
+  constexpr int kSteps = 20'000;
+  for (int i = 0; i < kSteps; ++i) {
+    const bool tries = !costs.wants_plain(kOne) && costs.relative(kOne, 1) < 1.3;
+    n_tried += tries ? 1 : 0;
+    costs.observe(kOne, tries ? 1 : 0, tries ? 0.2 : 0.1);
+  }
+  EXPECT_GE(n_tried, 6);
+  EXPECT_LE(n_tried, 12);
+}
+
+TEST(StepCosts, ASlowStepIsForgivenSoonerThanAQuickOne) {
+  StepCosts costs;
+  costs.observe(kOne, 0, 0.1);
+  costs.observe(kOne, 4, 0.12);
+  costs.observe(kOne, 4, 0.5);  // another process had the machine
+  EXPECT_LT(costs.relative(kOne, 4), 1.7);
+  costs.observe(kOne, 4, 0.12);
+  EXPECT_LT(costs.relative(kOne, 4), 1.5);
+}
+
+}  // namespace
+}  // namespace slipstream
