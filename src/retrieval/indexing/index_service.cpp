@@ -170,17 +170,17 @@ void IndexService::note(const Watched& watched, const Result<UpdateSummary>& upd
 }
 
 void IndexService::update_all(Watched& watched, Indexer& indexer, const std::stop_token& stop) {
-  // What changes between the listing and the watch would be lost: it is listed again.
-  const int n_times = watched.is_watched ? 1 : 2;
-  for (int i = 0; i < n_times; ++i) {
+  // What is made in a folder between the listing that finds it and its watch is told by nobody, so
+  // everything is listed again until no folder is new.
+  bool has_new_folders = true;
+  while (has_new_folders && !stop.stop_requested()) {
     const auto began = Clock::now();
     const Result<UpdateSummary> updated = indexer.update(watched.project, stop);
     note(watched, updated);
     watched.listed = Clock::now();
     watched.list_time = watched.listed - began;
     if (!updated) return;
-    watcher_->watch(watched.project.id, watched.project.root, updated->folders);
-    watched.is_watched = true;
+    has_new_folders = watcher_->watch(watched.project.id, watched.project.root, updated->folders);
   }
 }
 

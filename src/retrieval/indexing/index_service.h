@@ -55,7 +55,6 @@ class IndexService {
   using Clock = std::chrono::steady_clock;
   struct Watched {
     Project project;
-    bool is_watched = false;
     Clock::time_point listed = {};
     Clock::duration list_time = {};
   };

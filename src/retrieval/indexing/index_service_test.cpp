@@ -51,6 +51,21 @@ TEST_F(IndexServiceTest, FollowsTheFiles) {
   EXPECT_THAT(paths("crane"), IsEmpty());
 }
 
+// The folders are made while the thread lists and watches those before.
+TEST_F(IndexServiceTest, MissesNoFileOfAFolderThatIsBeingMade) {
+  write("a.txt", "heron");
+  add_root();
+  const auto service = start();
+  ASSERT_TRUE(service->sync(kLong));
+  for (int i = 0; i < 200; ++i) {
+    const std::string path = "new" + std::to_string(i) + "/folder/in/it/b.txt";
+    const std::string word = "egret" + std::to_string(i);
+    write(path, word);
+    ASSERT_TRUE(service->sync(kLong));
+    ASSERT_THAT(paths(word), ElementsAre(path));
+  }
+}
+
 TEST_F(IndexServiceTest, FollowsTheRulesOfARepository) {
   ASSERT_EQ(std::system(("git init -q " + root().string()).c_str()), 0);
   write("a.txt", "one heron");

@@ -44,10 +44,11 @@ bool Watcher::add_folder(ProjectId project, const std::string& root, const std::
   return true;
 }
 
-void Watcher::watch(ProjectId project, const std::string& root,
+bool Watcher::watch(ProjectId project, const std::string& root,
                     const std::vector<std::string>& folders) {
   // Watches that stay are not removed in between: their events would be lost.
-  const std::vector<int> before = std::exchange(watches_[project], {});
+  const std::vector<int> list = std::exchange(watches_[project], {});
+  const std::set<int> before(list.begin(), list.end());
   int n_unwatched = 0;
   for (const std::string& folder : folders)
     n_unwatched += add_folder(project, root, folder) ? 0 : 1;
@@ -65,6 +66,7 @@ void Watcher::watch(ProjectId project, const std::string& root,
          {"n_folders_unwatched", n_unwatched},
          {"do", "raise fs.inotify.max_user_watches; until then changes are found every minute"}});
   }
+  return !std::ranges::includes(before, now);
 }
 
 void Watcher::forget(ProjectId project) {

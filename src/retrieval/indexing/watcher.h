@@ -26,8 +26,10 @@ class Watcher {
  public:
   [[nodiscard]] static Result<Watcher> create();
 
-  // Watches these folders of a project instead of those that it watched before.
-  void watch(ProjectId project, const std::string& root, const std::vector<std::string>& folders);
+  // Watches these folders of a project instead of those that it watched before. True: some are new,
+  // and what was made in them before this is told by nothing.
+  [[nodiscard]] bool watch(ProjectId project, const std::string& root,
+                           const std::vector<std::string>& folders);
   void forget(ProjectId project);
   // Watches the files of the index itself: another process asks for something by changing them.
   void watch_index(const std::string& index_path);
