@@ -136,20 +136,28 @@ INSTANTIATE_TEST_SUITE_P(Speculation, EngineOnEveryScheme,
                            return name;
                          });
 
-// Not with keys of four bits or fewer: there answers differ at places that are no ties (decision 029).
+// With keys of four bits or fewer what a token reads in 8 bits depends on which chunks its neighbours
+// leave to it (decision 009), with drafts or without: they are compared where there are no neighbours.
+std::vector<int> comparable_numbers_of_sequences(const std::string& kv) {
+  const bool has_copies = kv.starts_with("turbo3") || kv.starts_with("turbo4");
+  return has_copies ? std::vector{1} : std::vector{1, 8};
+}
+
+// A limit on what is read counts twice for several rows together, so the answers end before it.
+int n_comparable_tokens(const std::string& kv) {
+  return kv.contains("attend") ? std::min(n_tokens_each(), 256) : n_tokens_each();
+}
+
 TEST_P(EngineOnEveryScheme, DraftsOfEveryKindChangeNoAnswer) {
-  const std::string scheme = GetParam();
-  if (scheme.starts_with("turbo3") || scheme.starts_with("turbo4")) {
-    GTEST_SKIP() << "not the same answers: open, decision 029";
-  }
-  for (const int n_sequences : {1, 8}) {
+  const int n_tokens = n_comparable_tokens(GetParam());
+  for (const int n_sequences : comparable_numbers_of_sequences(GetParam())) {
     SpeculationStats stats;
     const auto answers = [&](const SpeculationOptions& speculation,
                              Speculation::MakeDrafter make = {}) {
       RunnerOnNeedles engine(GetParam(), 16384, options_with(speculation, n_sequences));
       engine.runner().set_drafters(std::move(make));
-      auto outcomes = run_behind_prompts(
-          engine, long_requests(engine.vocabulary(), n_sequences, n_tokens_each()));
+      auto outcomes =
+          run_behind_prompts(engine, long_requests(engine.vocabulary(), n_sequences, n_tokens));
       stats = engine.runner().stats().speculation;
       return outcomes;
     };
@@ -158,15 +166,14 @@ TEST_P(EngineOnEveryScheme, DraftsOfEveryKindChangeNoAnswer) {
     Texts texts;
     {
       const RunnerOnNeedles any("f16", 256, options_with({}, 1));
-      for (const auto& request : long_requests(any.vocabulary(), n_sequences, n_tokens_each())) {
+      for (const auto& request : long_requests(any.vocabulary(), n_sequences, n_tokens)) {
         texts.push_back(request.prompt);
         std::ranges::copy(plain[texts.size() - 1].tokens, std::back_inserter(texts.back()));
       }
     }
     // Before the first tie. Codes turn differences in rounding into larger ones: ties come earlier.
     const int percent = GetParam() == "f16" || GetParam() == "q8_0" ? 90 : 50;
-    const auto n_compared_min =
-        static_cast<std::size_t>(n_tokens_each() * n_sequences * percent / 100);
+    const auto n_compared_min = static_cast<std::size_t>(n_tokens * n_sequences * percent / 100);
     const auto told = [&](Knowing::Distort distort) {
       return answers(kAlways,
                      [&texts, distort] { return std::make_unique<Knowing>(texts, distort); });
@@ -178,7 +185,7 @@ TEST_P(EngineOnEveryScheme, DraftsOfEveryKindChangeNoAnswer) {
     const std::vector<Outcome> wrong = told([](Token t) { return (t + 1) % 2000; });
     EXPECT_GE(n_same(plain, wrong), n_compared_min);
     EXPECT_EQ(stats.n_accepted, 0);
-    EXPECT_GT(stats.n_drafted, n_tokens_each());
+    EXPECT_GT(stats.n_drafted, n_tokens);
     std::mt19937 random(5);
     const std::vector<Outcome> mixed =
         told([&random](Token t) { return random() % 3 == 0 ? 1 + (t + 7) % 2000 : t; });
