@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/check.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "engine/model/model_fingerprint.h"
@@ -23,9 +24,20 @@ Result<std::unique_ptr<DiskTier>> open_tier_of(const Model& model, const EngineO
   return DiskTier::open(options.disk_directory, options.disk_bytes_max, *fingerprint);
 }
 
+// Null where it would not be asked.
+Result<std::unique_ptr<DraftModel>> draft_model_of(const Model& model, const EngineOptions& options,
+                                                   std::optional<Model> draft) {
+  const bool speculates = options.runner.speculation.speculates != Speculates::kNever;
+  if (!draft || !speculates || model.has_recurrent_state()) return nullptr;
+  SLIP_CHECK(draft->n_outputs_max() >= options.runner.n_sequences_max,
+             "the draft model's context has too few sequences");
+  return DraftModel::create(std::move(*draft), model);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Engine>> Engine::start(Model model, const EngineOptions& options) {
+Result<std::unique_ptr<Engine>> Engine::start(Model model, const EngineOptions& options,
+                                              std::optional<Model> draft_model) {
   Result<Vocabulary> vocabulary = Vocabulary::create(model.model());
   if (!vocabulary) return std::unexpected(vocabulary.error());
   Result<std::unique_ptr<DiskTier>> tier = open_tier_of(model, options);
@@ -34,15 +46,19 @@ Result<std::unique_ptr<Engine>> Engine::start(Model model, const EngineOptions& 
     log::info("engine.speculation", {{"speculates", "off"},
                                      {"why", "a recurrent state cannot take drafted tokens back"}});
   }
-  return std::unique_ptr<Engine>(
-      new Engine(std::move(model), std::move(*vocabulary), options, std::move(*tier)));
+  Result<std::unique_ptr<DraftModel>> draft =
+      draft_model_of(model, options, std::move(draft_model));
+  if (!draft) return std::unexpected(draft.error());
+  return std::unique_ptr<Engine>(new Engine(std::move(model), std::move(*vocabulary), options,
+                                            std::move(*tier), std::move(*draft)));
 }
 
 Engine::Engine(Model model, Vocabulary vocabulary, const EngineOptions& options,
-               std::unique_ptr<DiskTier> tier)
+               std::unique_ptr<DiskTier> tier, std::unique_ptr<DraftModel> draft_model)
     : options_(options),
       model_(std::move(model)),
       vocabulary_(std::move(vocabulary)),
+      draft_model_(std::move(draft_model)),
       thread_([this, tier = std::move(tier)](const std::stop_token& stop) mutable {
         run(stop, std::move(tier));
       }) {}
@@ -188,7 +204,7 @@ bool Engine::take_inbox(Runner& runner, const std::stop_token& stop) {
 }
 
 void Engine::run_until_failure(const std::stop_token& stop, std::unique_ptr<DiskTier> tier) {
-  Runner runner(model_, vocabulary_, options_.runner, std::move(tier));
+  Runner runner(model_, vocabulary_, options_.runner, std::move(tier), draft_model_.get());
   while (take_inbox(runner, stop)) {
     if (options_.on_step) options_.on_step();
     runner.step();
@@ -209,6 +225,7 @@ void Engine::run(const std::stop_token& stop, std::unique_ptr<DiskTier> tier) {
     } catch (const std::exception& error) {
       log::error("engine.failure", {{"error", error.what()}});
       llama_memory_clear(llama_get_memory(model_.context()), true);
+      if (draft_model_) draft_model_->clear();
       std::this_thread::sleep_for(kPause);
     }
   }

@@ -8,7 +8,8 @@
 //   auto engine = Engine::start(std::move(model), {});  (*engine)->submit(request, listener);
 //
 // Threads: thread-safe. Listeners run on the engine's thread. The destructor cancels what is left.
-// Errors:  start(): kUnsupported for a model without a vocabulary; others as in disk_tier.h.
+// Errors:  start(): kUnsupported for a model without a vocabulary; others as in disk_tier.h and, with
+//          a draft model, in draft_model.h.
 //          submit(): kInvalidArgument; kOverloaded when too many requests wait or run.
 #pragma once
 
@@ -21,6 +22,7 @@
 
 #include "base/mutex.h"
 #include "engine/runner.h"
+#include "engine/speculation/draft_model.h"
 
 namespace slipstream {
 
@@ -35,8 +37,10 @@ struct EngineOptions {
 
 class Engine {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Engine>> start(Model model,
-                                                             const EngineOptions& options);
+  // draft_model: guesses what the model will say, if that speculates; it has an id and an output for
+  // each sequence that runs.
+  [[nodiscard]] static Result<std::unique_ptr<Engine>> start(
+      Model model, const EngineOptions& options, std::optional<Model> draft_model = std::nullopt);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -60,13 +64,15 @@ class Engine {
     return options_.runner.speculation.speculates != Speculates::kNever &&
            !model_.has_recurrent_state();
   }
+  // Whether a draft model makes some of them.
+  [[nodiscard]] bool has_draft_model() const { return draft_model_ != nullptr; }
   // How many requests run at a time.
   [[nodiscard]] int n_parallel() const { return options_.runner.n_sequences_max; }
   [[nodiscard]] RunnerStats stats() const;
 
  private:
   Engine(Model model, Vocabulary vocabulary, const EngineOptions& options,
-         std::unique_ptr<DiskTier> tier);
+         std::unique_ptr<DiskTier> tier, std::unique_ptr<DraftModel> draft_model);
   [[nodiscard]] Result<Runner::Job> prepare(GenerateRequest request,
                                             std::optional<Sampler>& shared) const;
   [[nodiscard]] Result<void> find_place() const SLIP_TSA(requires_capability(mutex_));
@@ -80,6 +86,7 @@ class Engine {
   EngineOptions options_;
   Model model_;
   Vocabulary vocabulary_;
+  const std::unique_ptr<DraftModel> draft_model_;  // null: there is none
 
   mutable Mutex mutex_;
   std::condition_variable_any has_mail_;

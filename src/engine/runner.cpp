@@ -39,7 +39,7 @@ void add_to_batch(llama_batch& batch, Token token, int position, SeqId seq, bool
 }  // namespace
 
 Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options,
-               std::unique_ptr<DiskTier> tier)
+               std::unique_ptr<DiskTier> tier, BatchDrafter* draft_model)
     : model_(model),
       vocabulary_(vocabulary),
       cells_(model.context()),
@@ -54,7 +54,8 @@ Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& 
       reserve_(model, cells_, options.n_sequence_ids() - 1, options.n_sequence_ids() - 2),
       memory_(make_memory(options)),
       control_(state_.limits.n_step_tokens_max),
-      speculation_(model.has_recurrent_state() ? SpeculationOptions{} : options.speculation),
+      speculation_(model.has_recurrent_state() ? SpeculationOptions{} : options.speculation,
+                   draft_model),
       batch_(llama_batch_init(state_.limits.n_step_tokens_max, 0, 1)) {
   SLIP_CHECK(options.n_sequence_ids() <= static_cast<int>(llama_n_seq_max(model.context())),
              "the context has too few sequence ids");
@@ -162,6 +163,8 @@ bool Runner::step() {
   for (const RequestId id : step.admitted) {
     start(active(id), std::min(state_.find(id)->n_cached, state_.find(id)->n_tokens() - 1));
   }
+  std::erase_if(step.work, [this](const Work& item) { return !actives_.contains(item.id); });
+  make_drafts(step);
   make_room(step.n_cells_needed);
   reserve_cells(step);
 
@@ -173,7 +176,6 @@ bool Runner::step() {
     (generates ? n_generating : n_prompt_tokens) += work.n;
     n_drafted += work.n_drafted;
   }
-  std::erase_if(step.work, [this](const Work& item) { return !actives_.contains(item.id); });
   const std::int64_t n_failed = stats_.n_failed_batches;
   const auto started = std::chrono::steady_clock::now();
   compute(step.work);
@@ -252,11 +254,27 @@ void Runner::propose_drafts() {
     Active& holder = active(sequence.id);
     generating.push_back(&sequence);
     drafting.push_back({.drafting = &holder.drafting,
+                        .seq = holder.holding.seq,
                         .tokens = holder.tokens,
                         .n_left = sequence.n_tokens_max - sequence.n_generated - 1});
   }
   const std::vector<int> lengths = speculation_.propose(drafting);
   for (std::size_t i = 0; i < lengths.size(); ++i) generating[i]->n_draft = lengths[i];
+}
+
+// Not beside prompts, nor when a sequence has given way: there is no room for drafts then.
+void Runner::make_drafts(Step& step) {
+  std::vector<Speculation::Planned> planned;
+  for (const Work& work : step.work) {
+    if (!state_.find(work.id)->is_generating()) return;
+    Active& worker = active(work.id);
+    planned.push_back({.drafting = &worker.drafting,
+                       .seq = worker.holding.seq,
+                       .tokens = worker.tokens,
+                       .n_drafted = work.n_drafted});
+  }
+  speculation_.draft(planned);
+  for (std::size_t i = 0; i < planned.size(); ++i) step.work[i].n_drafted = planned[i].n_drafted;
 }
 
 Supply Runner::supply() const {
@@ -268,6 +286,7 @@ Supply Runner::supply() const {
 }
 
 void Runner::release(Active& active) {
+  speculation_.release(active.holding.seq);
   seen_.remember(active.holding.salt, active.computed());
   memory_->release(active.holding, active.computed());
   active.holding.n_computed = 0;
@@ -370,7 +389,7 @@ int Runner::decode(std::span<const Work> work) {
                    (item.samples && is_last) || worker.judges(i));
     }
     for (int i = 0; i < item.n_drafted; ++i) {
-      add_to_batch(batch_, worker.drafting.draft.tokens[static_cast<std::size_t>(i)],
+      add_to_batch(batch_, worker.drafting.draft()[static_cast<std::size_t>(i)],
                    item.first + item.n + i, worker.holding.seq, true);
     }
   }

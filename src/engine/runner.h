@@ -82,9 +82,9 @@ struct RunnerStats {
 
 class Runner {
  public:
-  // Without a tier, nothing is kept on disk.
+  // Without a tier, nothing is kept on disk. The draft model knows nothing yet; null: there is none.
   Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options,
-         std::unique_ptr<DiskTier> tier = nullptr);
+         std::unique_ptr<DiskTier> tier = nullptr, BatchDrafter* draft_model = nullptr);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -123,6 +123,7 @@ class Runner {
   [[nodiscard]] bool load_prefix();
   void count_holdings();
   void propose_drafts();
+  void make_drafts(Step& step);
   [[nodiscard]] Supply supply() const;
   void release(Active& active);
   void start(Active& active, int n_cached);

@@ -95,7 +95,7 @@ bool Runner::sample(Work& work, int batch_idx) {
   }
   const Token token = sampled->token;
   worker.tokens.push_back(token);
-  const std::vector<Token>& draft = worker.drafting.draft.tokens;
+  const std::span<const Token> draft = worker.drafting.draft();
   const bool is_accepted =
       work.n_accepted < work.n_drafted && token == draft[static_cast<std::size_t>(work.n_accepted)];
   if (is_accepted) {  // it is computed already

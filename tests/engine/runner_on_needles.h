@@ -15,6 +15,7 @@
 
 #include "engine/model/model_fingerprint.h"
 #include "engine/runner.h"
+#include "engine/speculation/draft_model.h"
 #include "needles.h"
 
 namespace slipstream {
@@ -40,14 +41,22 @@ struct Outcome {
   std::optional<Ending> ending;
 };
 
+// A draft model, if it has a path.
+struct DraftOnNeedles {
+  std::string path = {};
+  std::string kv = "f16";
+  int n_cells = 8192;
+};
+
 class RunnerOnNeedles {
  public:
   RunnerOnNeedles(const std::string& kv, int n_cells, const RunnerOptions& options,
                   const std::string& path = SLIPSTREAM_NEEDLE_MODEL,
-                  const std::string& disk_directory = {})
+                  const std::string& disk_directory = {}, const DraftOnNeedles& draft = {})
       : model_(must(Model::load(options_of(path, kv, n_cells, options.n_sequence_ids())))),
         vocabulary_(must(Vocabulary::create(model_.model()))),
-        runner_(model_, vocabulary_, options, open_tier(disk_directory)) {}
+        draft_model_(load(draft, options.n_sequences_max)),
+        runner_(model_, vocabulary_, options, open_tier(disk_directory), draft_model_.get()) {}
 
   RequestId ask(const std::string& prompt, int n_tokens_max, const std::string& client = "") {
     return ask(must(vocabulary_.tokenize(prompt, false, true)), n_tokens_max, client);
@@ -85,6 +94,7 @@ class RunnerOnNeedles {
   }
 
   Runner& runner() { return runner_; }
+  DraftModel& draft_model() { return *draft_model_; }
   llama_context* context() { return model_.context(); }
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
@@ -95,6 +105,12 @@ class RunnerOnNeedles {
   static T must(Result<T> result) {
     if (!result) throw std::runtime_error(result.error().message);
     return std::move(*result);
+  }
+
+  std::unique_ptr<DraftModel> load(const DraftOnNeedles& draft, int n_sequences) {
+    if (draft.path.empty()) return nullptr;
+    return must(DraftModel::create(
+        must(Model::load(options_of(draft.path, draft.kv, draft.n_cells, n_sequences))), model_));
   }
 
   std::unique_ptr<DiskTier> open_tier(const std::string& directory) {
@@ -117,6 +133,7 @@ class RunnerOnNeedles {
 
   Model model_;
   Vocabulary vocabulary_;
+  std::unique_ptr<DraftModel> draft_model_;
   Runner runner_;
   RequestId last_id_ = 0;
 };

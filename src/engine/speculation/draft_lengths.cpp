@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
+#include <ranges>
 
 #include "engine/speculation/step_costs.h"
 
@@ -35,28 +37,39 @@ std::vector<Candidate> by_gain(std::span<const std::vector<double>> chances) {
 }  // namespace
 
 std::vector<int> draft_lengths(std::span<const std::vector<double>> chances,
-                               const std::function<double(int)>& relative_cost, int n_drafted_max) {
+                               const RelativeCost& relative_cost, int n_drafted_max) {
   const std::vector<Candidate> tokens = by_gain(chances);
   const auto n_sequences = static_cast<double>(chances.size());
   const int n_max = std::min(static_cast<int>(tokens.size()), n_drafted_max);
   double gain = 0;
   double best_gain = n_sequences * kGainMin;
-  int n_best = 0;
+  std::vector<int> lengths(chances.size());
+  std::vector<int> best = lengths;
   int n_taken = 0;
   for (const int length : StepCosts::kLengths) {
     const int n = std::min(length, n_max);
-    for (; n_taken < n; ++n_taken) gain += tokens[static_cast<std::size_t>(n_taken)].gain;
+    for (; n_taken < n; ++n_taken) {
+      const Candidate& token = tokens[static_cast<std::size_t>(n_taken)];
+      gain += token.gain;
+      ++lengths[token.sequence];
+    }
     if (n > 0) {
-      const double total = gain - n_sequences * std::log(relative_cost(n));
+      const double total = gain - n_sequences * std::log(relative_cost(lengths));
       if (total > best_gain) {
         best_gain = total;
-        n_best = n;
+        best = lengths;
       }
     }
     if (n == n_max) break;
   }
-  std::vector<int> lengths(chances.size());
-  for (int i = 0; i < n_best; ++i) ++lengths[tokens[static_cast<std::size_t>(i)].sequence];
+  return best;
+}
+
+std::vector<int> shortened(std::vector<int> lengths, int n) {
+  for (int total = std::reduce(lengths.begin(), lengths.end()); total > n; --total) {
+    // The last of the longest, so that the first keep theirs.
+    --*std::ranges::max_element(lengths | std::views::reverse);
+  }
   return lengths;
 }
 

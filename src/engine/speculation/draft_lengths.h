@@ -13,11 +13,16 @@
 
 namespace slipstream {
 
+// Of a step with so many drafted tokens of each sequence, in steps without.
+using RelativeCost = std::function<double(std::span<const int> lengths)>;
+
 // chances: for each sequence that generates, the chance that each drafted token is right together
 // with those before it. relative_cost: of a step with so many drafted tokens, in steps without.
 // Returns a length for each sequence, all 0 unless the gain is worth mentioning.
 [[nodiscard]] std::vector<int> draft_lengths(std::span<const std::vector<double>> chances,
-                                             const std::function<double(int)>& relative_cost,
-                                             int n_drafted_max);
+                                             const RelativeCost& relative_cost, int n_drafted_max);
+
+// The same with n tokens at most: the longest drafts give theirs up.
+[[nodiscard]] std::vector<int> shortened(std::vector<int> lengths, int n);
 
 }  // namespace slipstream

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -11,7 +13,9 @@ namespace {
 
 // A step takes this much longer with each drafted token.
 auto each_costs(double more) {
-  return [more](int n) { return 1 + more * n; };
+  return [more](std::span<const int> lengths) {
+    return 1 + more * std::reduce(lengths.begin(), lengths.end());
+  };
 }
 
 std::vector<double> certain(std::size_t n, double chance) {
@@ -60,6 +64,25 @@ TEST(DraftLengths, OneThatGainsDoesNotSlowDownManyOthers) {
   EXPECT_GT(one(certain(3, 0.9), 0.2), 0) << "alone it would";
 }
 
+// As of a draft model: a round costs the same for one and for all.
+TEST(DraftLengths, TheLongestDraftMayBeWhatCosts) {
+  const std::vector<std::vector<double>> chances(4, certain(8, 0.7));
+  const auto rounds_cost = [](double each) {
+    return [each](std::span<const int> lengths) { return 1 + each * std::ranges::max(lengths); };
+  };
+  const std::vector<int> lengths = draft_lengths(chances, rounds_cost(0.15), 32);
+  EXPECT_EQ(std::ranges::min(lengths), std::ranges::max(lengths));
+  EXPECT_GT(lengths[0], 0);
+  EXPECT_EQ(draft_lengths(chances, rounds_cost(0.8), 32), std::vector<int>(4));
+}
+
+TEST(DraftLengths, TheLongestGiveUpWhatIsTooMuch) {
+  EXPECT_EQ(shortened({5, 2, 3}, 10), (std::vector<int>{5, 2, 3}));
+  EXPECT_EQ(shortened({5, 2, 3}, 7), (std::vector<int>{3, 2, 2}));
+  EXPECT_EQ(shortened({4, 4, 4}, 1), (std::vector<int>{1, 0, 0}));
+  EXPECT_EQ(shortened({4, 4}, 0), (std::vector<int>{0, 0}));
+}
+
 // What is chosen is as good as any other choice of as many tokens.
 RC_GTEST_PROP(DraftLengthsProperty, NoOtherChoiceOfTwoIsBetter, (double p, double q)) {
   const double a = std::abs(p) - std::floor(std::abs(p));
@@ -71,7 +94,7 @@ RC_GTEST_PROP(DraftLengthsProperty, NoOtherChoiceOfTwoIsBetter, (double p, doubl
       return 1 + std::accumulate(c.begin(), c.begin() + k, 0.0);
     };
     return std::log(expected(chances[0], n)) + std::log(expected(chances[1], m)) -
-           2 * std::log(cost(n + m));
+           2 * std::log(cost(std::array{n, m}));
   };
   const std::vector<int> lengths = draft_lengths(chances, cost, 12);
   const int total = lengths[0] + lengths[1];

@@ -23,13 +23,13 @@ class Trial {
     while (n + 16 < text_.size()) {
       const std::span tokens = std::span(text_).first(n);
       const Speculation::Generating one{.drafting = &drafting,
+                                        .seq = 0,
                                         .tokens = tokens,
                                         .n_left = static_cast<int>(text_.size() - n - 1)};
       const int n_drafted = speculation.propose(std::span(&one, 1)).at(0);
       int n_accepted = 0;
-      while (n_accepted < n_drafted &&
-             drafting.draft.tokens[static_cast<std::size_t>(n_accepted)] ==
-                 text_[n + static_cast<std::size_t>(n_accepted)]) {
+      while (n_accepted < n_drafted && drafting.draft()[static_cast<std::size_t>(n_accepted)] ==
+                                           text_[n + static_cast<std::size_t>(n_accepted)]) {
         ++n_accepted;
       }
       const double took = plain_seconds_ + token_seconds_ * n_drafted;
@@ -104,7 +104,8 @@ TEST(Speculation, DoesNothingWhenItIsOff) {
   Speculation speculation({});
   Speculation::Drafting drafting;
   const std::vector<Token> tokens(100, 5);
-  const Speculation::Generating one{.drafting = &drafting, .tokens = tokens, .n_left = 100};
+  const Speculation::Generating one{
+      .drafting = &drafting, .seq = 0, .tokens = tokens, .n_left = 100};
   EXPECT_EQ(speculation.propose(std::span(&one, 1)), std::vector<int>{0});
   EXPECT_EQ(drafting.drafter, nullptr);
 }
@@ -114,7 +115,8 @@ TEST(Speculation, NeverDraftsBeyondTheAnswersEndNorInAnAlmostEmptyCache) {
   const auto length = [&](std::size_t n_tokens, int n_left) {
     Speculation::Drafting drafting;
     const std::vector<Token> tokens(n_tokens, 5);
-    const Speculation::Generating one{.drafting = &drafting, .tokens = tokens, .n_left = n_left};
+    const Speculation::Generating one{
+        .drafting = &drafting, .seq = 0, .tokens = tokens, .n_left = n_left};
     return speculation.propose(std::span(&one, 1)).at(0);
   };
   EXPECT_EQ(length(100, 100), 8);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "base/check.h"
 
@@ -32,8 +31,13 @@ std::size_t StepCosts::class_of(int n_drafted) {
   return std::min(static_cast<std::size_t>(found - kLengths.begin()), kLengths.size() - 1);
 }
 
-bool StepCosts::is_known(const Cost& cost) const {
-  return cost.measured_at > 0 && n_steps_ - cost.measured_at <= cost.doubted_after;
+// In pauses after which it is doubted.
+double StepCosts::age(const Cost& cost) const {
+  return static_cast<double>(n_steps_ - cost.measured_at) / cost.doubted_after;
+}
+
+bool StepCosts::is_known(const Cost& cost, int patience) const {
+  return cost.measured_at > 0 && age(cost) <= patience;
 }
 
 bool StepCosts::wants_plain(Kind kind) const {
@@ -41,28 +45,42 @@ bool StepCosts::wants_plain(Kind kind) const {
   return found == costs_.end() || !is_known(found->second.front());
 }
 
-double StepCosts::relative(Kind kind, int n_drafted) const {
+const StepCosts::Costs& StepCosts::costs_of(Kind kind) const {
   const auto found = costs_.find(key_of(kind));
   SLIP_CHECK(found != costs_.end(), "relative to what was never measured");
-  const Costs& costs = found->second;
-  return estimate(costs, class_of(n_drafted), kind.n_sequences) / costs.front().seconds;
+  return found->second;
 }
 
+double StepCosts::relative(Kind kind, int n_drafted, int patience) const {
+  const Costs& costs = costs_of(kind);
+  return estimate(costs, class_of(n_drafted), kind.n_sequences, patience) / costs.front().seconds;
+}
+
+int StepCosts::turn(Kind kind, int n_drafted) const {
+  const Costs& costs = costs_of(kind);
+  std::size_t i = class_of(n_drafted);
+  while (i > 0 && costs[i].measured_at == 0 && !is_known(costs[i - 1])) --i;
+  return std::min(n_drafted, kLengths[i]);
+}
+
+bool StepCosts::is_known(Kind kind, int n_drafted) const {
+  return is_known(costs_of(kind)[class_of(n_drafted)]);
+}
+
+double StepCosts::plain_seconds(Kind kind) const { return costs_of(kind).front().seconds; }
+
 // Seconds. Between what a shorter draft is thought to take and a longer one is known to.
-double StepCosts::estimate(const Costs& costs, std::size_t i, int n_sequences) const {
+double StepCosts::estimate(const Costs& costs, std::size_t i, int n_sequences, int patience) const {
   const Cost& cost = costs[i];
-  if (i == 0 || is_known(cost)) return cost.seconds;
-  if (cost.measured_at == 0 && !is_known(costs[i - 1])) {
-    return std::numeric_limits<double>::infinity();
-  }
+  if (i == 0 || is_known(cost, patience)) return cost.seconds;
   const int n_more = kLengths[i] - kLengths[i - 1];
-  double guess = estimate(costs, i - 1, n_sequences) * (1 + kGuess * n_more / n_sequences);
+  double guess =
+      estimate(costs, i - 1, n_sequences, patience) * (1 + kGuess * n_more / n_sequences);
   for (std::size_t longer = i + 1; longer < costs.size(); ++longer) {
-    if (is_known(costs[longer])) guess = std::min(guess, costs[longer].seconds);
+    if (is_known(costs[longer], patience)) guess = std::min(guess, costs[longer].seconds);
   }
-  if (cost.measured_at == 0 || std::isinf(guess)) return guess;
-  const double age = static_cast<double>(n_steps_ - cost.measured_at) / cost.doubted_after;
-  return guess * std::pow(cost.seconds / guess, std::exp2(-age));
+  if (cost.measured_at == 0) return guess;
+  return guess * std::pow(cost.seconds / guess, std::exp2(-age(cost) / patience));
 }
 
 void StepCosts::observe(Kind kind, int n_drafted, double seconds) {

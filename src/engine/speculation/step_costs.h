@@ -4,8 +4,8 @@
 //
 // Other processes make steps longer, never shorter, so a shorter time counts more than a longer one.
 // What was not measured for a while is doubted more and more, and measured again when it could pay;
-// each time after a longer pause. Longer drafts are tried one after the other, so that the first look
-// at a machine on which they are dear costs little.
+// each time after a longer pause. Longer drafts are tried one after the other (turn()), so that the
+// first look at a machine on which they are dear costs little.
 //
 // Threads: thread-compatible. Errors: none. No clock: the caller measures.
 #pragma once
@@ -34,9 +34,16 @@ class StepCosts {
   // Whether a step without drafts is to be measured first.
   [[nodiscard]] bool wants_plain(Kind kind) const;
   // How many times as long as without drafts a step takes. Where this is not known, it is a guess
-  // that leads to a measurement if the draft is likely to be right; infinite for lengths whose turn
-  // to be tried has not come. REQUIRES: !wants_plain(kind).
-  [[nodiscard]] double relative(Kind kind, int n_drafted) const;
+  // that leads to a measurement if the draft is likely to be right. patience: by how much later than
+  // usual a measurement is doubted, for who has to pay for another. REQUIRES: !wants_plain(kind).
+  [[nodiscard]] double relative(Kind kind, int n_drafted, int patience = 1) const;
+  // The longest draft that may be tried now, at most n_drafted: no more than one step of kLengths
+  // beyond what is known. REQUIRES: !wants_plain(kind).
+  [[nodiscard]] int turn(Kind kind, int n_drafted) const;
+  // Whether a step with so many drafted tokens was measured lately. REQUIRES: !wants_plain(kind).
+  [[nodiscard]] bool is_known(Kind kind, int n_drafted) const;
+  // Of a step without drafts. REQUIRES: !wants_plain(kind).
+  [[nodiscard]] double plain_seconds(Kind kind) const;
   void observe(Kind kind, int n_drafted, double seconds);
 
  private:
@@ -49,8 +56,11 @@ class StepCosts {
 
   [[nodiscard]] static std::pair<int, int> key_of(Kind kind);
   [[nodiscard]] static std::size_t class_of(int n_drafted);
-  [[nodiscard]] bool is_known(const Cost& cost) const;
-  [[nodiscard]] double estimate(const Costs& costs, std::size_t i, int n_sequences) const;
+  [[nodiscard]] const Costs& costs_of(Kind kind) const;
+  [[nodiscard]] double age(const Cost& cost) const;
+  [[nodiscard]] bool is_known(const Cost& cost, int patience = 1) const;
+  [[nodiscard]] double estimate(const Costs& costs, std::size_t i, int n_sequences,
+                                int patience) const;
 
   std::map<std::pair<int, int>, Costs> costs_;
   std::int64_t n_steps_ = 0;

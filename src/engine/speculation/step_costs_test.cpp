@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 namespace slipstream {
 namespace {
 
@@ -47,11 +45,25 @@ TEST(StepCosts, GuessesWhatWasNotMeasuredWithinWhatWas) {
 TEST(StepCosts, TriesOneLengthAfterTheOther) {
   StepCosts costs;
   costs.observe(kOne, 0, 0.1);
-  EXPECT_TRUE(std::isinf(costs.relative(kOne, 2)));
-  EXPECT_TRUE(std::isinf(costs.relative(kOne, 15)));
+  EXPECT_EQ(costs.turn(kOne, 0), 0);
+  EXPECT_EQ(costs.turn(kOne, 15), 1);
+  EXPECT_FALSE(costs.is_known(kOne, 1));
   costs.observe(kOne, 1, 0.11);
-  EXPECT_FALSE(std::isinf(costs.relative(kOne, 2)));
-  EXPECT_TRUE(std::isinf(costs.relative(kOne, 3)));
+  EXPECT_TRUE(costs.is_known(kOne, 1));
+  EXPECT_EQ(costs.turn(kOne, 1), 1);
+  EXPECT_EQ(costs.turn(kOne, 15), 2);
+  for (const int n : {2, 3, 4, 6}) costs.observe(kOne, n, 0.11);
+  EXPECT_EQ(costs.turn(kOne, 7), 7) << "of the same kind as 8";
+  EXPECT_EQ(costs.turn(kOne, 15), 8);
+}
+
+TEST(StepCosts, WhatWasTriedLongAgoMayBeTriedAtOnce) {
+  StepCosts costs;
+  for (const int n : {0, 1, 2, 3, 4}) costs.observe(kOne, n, 0.1);
+  for (int i = 0; i <= StepCosts::kDoubtedAfter; ++i) costs.observe(kOne, 0, 0.1);
+  EXPECT_FALSE(costs.is_known(kOne, 4));
+  EXPECT_EQ(costs.turn(kOne, 4), 4);
+  EXPECT_EQ(costs.turn(kOne, 15), 4) << "before a longer one, it is measured again";
 }
 
 TEST(StepCosts, OtherNumbersOfSequencesAndDepthsAreOtherKinds) {
