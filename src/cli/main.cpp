@@ -32,7 +32,7 @@ using slipstream::add_disk_options;
 using slipstream::add_model_argument;
 using slipstream::add_model_options;
 using slipstream::add_rope_options;
-using slipstream::add_speculation_option;
+using slipstream::add_speculation_options;
 using slipstream::add_weight_options;
 
 constexpr int kUsageError = 2;
@@ -74,7 +74,7 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   run->add_option("--seed", options.seed, "A seed, to get the same text again");
   add_rope_options(*run, options.rope);
   add_weight_options(*run, options.weights);
-  add_speculation_option(*run, options.speculate);
+  add_speculation_options(*run, options.speculate, options.draft);
   add_disk_options(*run, options.kv_disk, options.kv_disk_bytes);
   return run;
 }
@@ -199,7 +199,7 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
       ->type_name("ORIGIN");
   add_rope_options(*serve, options.rope);
   add_weight_options(*serve, options.weights);
-  add_speculation_option(*serve, options.speculate);
+  add_speculation_options(*serve, options.speculate, options.draft);
   add_disk_options(*serve, options.kv_disk, options.kv_disk_bytes);
   CLI::Option* responses =
       serve

@@ -106,14 +106,36 @@ void add_weight_options(CLI::App& command, WeightWish& weights) {
       ->capture_default_str();
 }
 
-void add_speculation_option(CLI::App& command, std::string& speculate) {
+void add_draft_options(CLI::App& command, DraftWish& draft) {
+  constexpr const char* kAbout =
+      "A small model with the same vocabulary, which guesses too; what it takes is measured, and "
+      "it "
+      "is asked where it pays (also -md and --model-draft, as in llama-server)";
+  command.add_option("--draft-model", draft.model, kAbout)->type_name("FILE");
+  command.allow_non_standard_option_names();
+  command.add_option("--model-draft,-md", draft.model, kAbout)->group("");  // not in --help
   command
-      .add_option(
-          "--speculate", speculate,
-          "Guess what repeats the prompt or the answer, and verify several tokens in a step; "
-          "answers stay the same. auto: where that is measured to be faster; always; off")
-      ->check(CLI::IsMember({"auto", "always", "off"}))
+      .add_option("--draft-kv", draft.kv, "How the KV cache of --draft-model is stored, as --kv")
       ->capture_default_str();
+}
+
+void add_speculation_options(CLI::App& command, std::string& speculate, DraftWish& draft) {
+  const CLI::Option* asked =
+      command
+          .add_option("--speculate", speculate,
+                      "Guess what repeats the prompt or the answer, and verify several tokens in a "
+                      "step; answers stay the same. auto: where that is measured to be faster, the "
+                      "default with --draft-model; always; off")
+          ->check(CLI::IsMember({"auto", "always", "off"}))
+          ->capture_default_str();
+  add_draft_options(command, draft);
+  command.parse_complete_callback([asked, &speculate, &draft] {
+    if (draft.model.empty()) return;
+    if (asked->count() == 0) speculate = "auto";
+    if (speculate == "off") {
+      throw CLI::ValidationError("--draft-model", "is never asked with --speculate off");
+    }
+  });
 }
 
 Speculates speculates_of(const std::string& word) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/draft_model.h"
 #include "cli/kv_choice.h"
 #include "engine/speculation/speculation.h"
 
@@ -22,8 +23,11 @@ void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_thr
 void add_kv_memory_options(CLI::App& command, std::uint64_t& n_bytes, std::string& directory);
 void add_rope_options(CLI::App& command, RopeScaling& rope);
 void add_weight_options(CLI::App& command, WeightWish& weights);
-// Adds --speculate, one of the words that speculates_of() knows.
-void add_speculation_option(CLI::App& command, std::string& speculate);
+// Adds --draft-model, with llama-server's names for it, and --draft-kv.
+void add_draft_options(CLI::App& command, DraftWish& draft);
+// Adds these and --speculate, one of the words that speculates_of() knows. A draft model that is named
+// is used unless --speculate says how.
+void add_speculation_options(CLI::App& command, std::string& speculate, DraftWish& draft);
 [[nodiscard]] Speculates speculates_of(const std::string& word);
 void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes);
 

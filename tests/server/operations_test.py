@@ -9,12 +9,13 @@ import os
 import pathlib
 import socket
 import struct
+import subprocess
 import tempfile
 import threading
 import time
 import unittest
 
-from serving import NEEDLE_MODEL, Serving
+from serving import FIXTURES, NEEDLE_MODEL, PROGRAM, Serving
 
 LONG_MODEL = str(pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"]) / "qwen3.gguf")  # of 262,144 tokens
 EXPERTS_MODEL = str(pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"]) / "qwen3moe.gguf")  # likewise
@@ -113,6 +114,43 @@ class Metrics(unittest.TestCase):
             server.post("/v1/completions", {**GREEDY, "ignore_eos": True})
         finally:
             self.assertEqual(server.stop(), 0)
+
+    def test_a_draft_model_is_counted_and_changes_no_answer(self):
+        answers = []
+        body = {"prompt": (FIXTURES / "haystack.txt").read_text()[:1200], "max_tokens": 120, "temperature": 0, "ignore_eos": True}
+        for flags in ([], ["-md", NEEDLE_MODEL, "--draft-kv", "turbo8", "--speculate", "always"]):
+            server = Serving("--name", "needle", "--kv", "f16", "--ctx", "2048", *flags)
+            try:
+                answer = server.post("/v1/completions", body)[1]
+                answers.append(answer["choices"][0]["text"])
+                end = time.monotonic() + 10  # the engine counts after the last event
+                while server.n_requests():
+                    self.assertLess(time.monotonic(), end)
+                text = server.ask("GET", "/metrics")[1]
+                tokens, seconds, accepted = (
+                    value(text, f"{name}_total", model_name="needle")
+                    for name in ("slipstream:draft_model_tokens", "slipstream:draft_model_seconds",
+                                 "vllm:spec_decode_num_accepted_tokens"))
+                if not flags:
+                    self.assertNotIn("serve.draft_model", server.log())
+                    self.assertEqual((tokens, seconds, accepted), (0, 0, 0))
+                    continue
+                self.assertRegex(server.log(), "event=serve.draft_model .*kv=turbo8 context=2048")
+                self.assertGreater(tokens, 0)
+                self.assertGreater(seconds, 0)
+                self.assertGreater(accepted, 60)
+            finally:
+                self.assertEqual(server.stop(), 0)
+        self.assertEqual(*answers)
+
+    def test_a_draft_model_with_other_tokens_is_refused_at_the_start(self):
+        with tempfile.NamedTemporaryFile(suffix=".gguf") as other:
+            other.write(pathlib.Path(NEEDLE_MODEL).read_bytes().replace(b"subroutine", b"Xubroutine", 1))
+            other.flush()
+            result = subprocess.run([PROGRAM, "serve", NEEDLE_MODEL, "--port", "0", "--ctx", "512",
+                                     "--draft-model", other.name], capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, "other tokens than the model: token [0-9]+ is 'Xubroutine' and not")
 
     def test_what_is_computed_twice_is_counted(self):
         """Each API tells it of its request; the metric is the sum."""

@@ -1,5 +1,6 @@
 #include "cli/run/run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -126,6 +127,15 @@ void print_timings(const Ending& ending, double load_seconds, double prompt_seco
           .c_str());
 }
 
+// Its context has room for all that this prompt and its answer may have.
+Result<std::optional<DraftPlan>> plan_draft_of(const Options& options, std::int64_t n_useful,
+                                               std::uint64_t available_bytes) {
+  const std::int64_t n_asked = options.n_context > 0 ? options.n_context : n_useful;
+  const std::int64_t n_context = std::min(n_useful, n_asked) + SpeculationOptions::kDraftMax;
+  return plan_draft(options.draft, static_cast<int>(std::min<std::int64_t>(n_context, 1 << 24)), 1,
+                    available_bytes);
+}
+
 Result<Model> load(const Options& options, const std::filesystem::path& path, const KvPlan& kv) {
   Progress progress("reading the model");
   return Model::load({.path = path,
@@ -156,6 +166,10 @@ Result<int> try_run(const Options& options) {
   if (!path) return std::unexpected(path.error());
   WeightWish weights = options.weights;
   weights.n_threads = options.n_threads;
+  const std::int64_t n_useful = tokens_at_most(*prompt) + options.n_tokens_max;
+  const Result<std::optional<DraftPlan>> draft = plan_draft_of(options, n_useful, *available);
+  if (!draft) return std::unexpected(draft.error());
+  const std::uint64_t left = *available - std::min(*available, bytes_of(*draft));
   const Result<KvPlan> kv =
       plan_kv(*path, options.kv,
               {.shape = {.n_ctx = options.n_context,
@@ -163,17 +177,21 @@ Result<int> try_run(const Options& options) {
                          .n_threads = 1,
                          .n_outputs_max = n_outputs_max(options),
                          .has_drafts = options.speculate != "off"},
-               .n_useful = tokens_at_most(*prompt) + options.n_tokens_max,
+               .n_useful = n_useful,
                .rope = options.rope},
-              {.available_bytes = *available}, weights);
+              {.available_bytes = left}, weights);
   if (!kv) return std::unexpected(kv.error());
   warn_if_beyond(path->filename().string(), *kv);
   Result<Model> model = load(options, *path, *kv);
   if (!model) return std::unexpected(model.error());
+  Result<std::optional<Model>> draft_model = load_draft(*draft, options.n_threads);
+  if (!draft_model) return std::unexpected(draft_model.error());
   const Result<std::unique_ptr<Engine>> started_engine =
-      Engine::start(std::move(*model), {.runner = runner_options(options),
-                                        .disk_directory = options.kv_disk,
-                                        .disk_bytes_max = options.kv_disk_bytes});
+      Engine::start(std::move(*model),
+                    {.runner = runner_options(options),
+                     .disk_directory = options.kv_disk,
+                     .disk_bytes_max = options.kv_disk_bytes},
+                    std::move(*draft_model));
   if (!started_engine) return std::unexpected(started_engine.error());
   Engine& engine = **started_engine;
 

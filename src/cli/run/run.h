@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/draft_model.h"
 #include "cli/kv_choice.h"
 
 namespace slipstream::run {
@@ -18,7 +19,8 @@ struct Options {
   WeightWish weights;
   RopeScaling rope;
   std::string speculate = "off";  // speculates_of()
-  int n_context = 0;              // 0: the default
+  DraftWish draft;
+  int n_context = 0;  // 0: the default
   int n_tokens_max = 256;
   float temperature = 0.8F;
   std::optional<std::uint32_t> seed;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -72,6 +73,12 @@ RunnerOptions runner_options(const Options& options) {
           .speculation = {.speculates = speculates_of(options.speculate)}};
 }
 
+Result<std::optional<DraftPlan>> plan_draft_of(const Options& options, std::uint64_t bytes_max) {
+  const int n_asked = options.n_context > 0 ? options.n_context : std::numeric_limits<int>::max();
+  return plan_draft(options.draft, DraftModel::n_cells_for(n_asked, options.n_parallel),
+                    options.n_parallel, bytes_max);
+}
+
 // The model's own chat template. If it cannot be parsed, the log says so and only
 // chats are unavailable.
 std::unique_ptr<ChatTemplate> read_chat_template(const Engine& engine) {
@@ -109,6 +116,7 @@ Result<std::unique_ptr<EmbeddingWorker>> make_embeddings(const Options& options,
 Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedModel& named,
                                           const KvPlan& kv, const std::stop_token& stop) {
   const RunnerOptions runner = runner_options(options);
+  const auto goes_on = [&](float) { return !stop.stop_requested(); };
   Result<Model> model = Model::load({.path = named.path,
                                      .kv = kv.scheme,
                                      .plugin = kv.plugin,
@@ -120,16 +128,20 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                                      .n_cells = kv.n_context,
                                      .n_sequences_max = runner.n_sequence_ids(),
                                      .n_threads = options.n_threads,
-                                     .on_progress = [&](float) { return !stop.stop_requested(); }});
+                                     .on_progress = goes_on});
   if (!model) return std::unexpected(model.error());
+  Result<std::optional<Model>> draft = load_draft(named.draft, options.n_threads, goes_on);
+  if (!draft) return std::unexpected(draft.error());
   // A directory belongs to one model at a time.
   const std::filesystem::path disk = options.kv_disk;
   const bool shares_disk = !disk.empty() && (!options.models.empty() || options.uses_hub);
-  Result<std::unique_ptr<Engine>> engine = Engine::start(
-      std::move(*model), {.runner = runner,
-                          .n_requests_max = options.n_queue,
-                          .disk_directory = shares_disk ? disk / disk_folder(named.name) : disk,
-                          .disk_bytes_max = options.kv_disk_bytes});
+  Result<std::unique_ptr<Engine>> engine =
+      Engine::start(std::move(*model),
+                    {.runner = runner,
+                     .n_requests_max = options.n_queue,
+                     .disk_directory = shares_disk ? disk / disk_folder(named.name) : disk,
+                     .disk_bytes_max = options.kv_disk_bytes},
+                    std::move(*draft));
   if (!engine) return std::unexpected(engine.error());
   Result<std::unique_ptr<EmbeddingWorker>> embeddings = make_embeddings(options, **engine);
   if (!embeddings) return std::unexpected(embeddings.error());
@@ -142,6 +154,12 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                             {"speculate", (*engine)->speculates() ? options.speculate : "off"},
                             {"context", (*engine)->n_context()},
                             {"why", kv.why_context}});
+  if ((*engine)->has_draft_model()) {
+    log::info("serve.draft_model", {{"name", named.name},
+                                    {"path", named.draft->path.string()},
+                                    {"kv", named.draft->kv.scheme},
+                                    {"context", named.draft->kv.n_context}});
+  }
   warn_if_beyond(named.name, kv);
   std::unique_ptr<ChatTemplate> chat_template = read_chat_template(**engine);
   const std::string file_name = std::filesystem::path(named.path).filename().string();
@@ -159,7 +177,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
 
 }  // namespace
 
-Result<KvPlan> plan_model(const Options& options, const std::string& path,
+Result<KvPlan> plan_model(const Options& options, const NamedModel& model,
                           std::uint64_t bytes_max) {
   WeightWish weights = options.weights;
   weights.n_threads = options.n_threads;
@@ -167,13 +185,14 @@ Result<KvPlan> plan_model(const Options& options, const std::string& path,
                            .n_sequences_max = runner_options(options).n_sequence_ids(),
                            .n_threads = 1,
                            .has_drafts = options.speculate != "off"};
-  return plan_kv(path, options.kv, {.shape = shape, .rope = options.rope},
-                 {.available_bytes = bytes_max, .n_models = n_models(options)}, weights);
+  const std::uint64_t left = bytes_max - std::min(bytes_max, bytes_of(model.draft));
+  return plan_kv(model.path, options.kv, {.shape = shape, .rope = options.rope},
+                 {.available_bytes = left, .n_models = n_models(options)}, weights);
 }
 
 PooledModel pooled_model(const Options& options, const NamedModel& model, const KvPlan& plan) {
   return {.name = model.name,
-          .bytes = plan.total_bytes,
+          .bytes = plan.total_bytes + bytes_of(model.draft),
           .is_pinned = model.is_pinned,
           .load = [options, model, plan](const std::stop_token& stop) {
             return load(options, model, plan, stop);
@@ -189,8 +208,14 @@ Result<ModelPoolOptions> models_to_serve(const Options& options) {
       .models = {},
       .bytes_max = options.memory_bytes_max == 0 ? *available : options.memory_bytes_max,
       .idle_time_max = std::chrono::seconds(options.idle_seconds_max)};
+  Result<std::optional<DraftPlan>> draft = plan_draft_of(options, pool.bytes_max);
+  if (!draft) return std::unexpected(draft.error());
+  if (*draft && options.model.empty()) {
+    return fail(Code::kInvalidArgument, "--draft-model helps MODEL, and there is none");
+  }
+  if (*draft) models->front().draft = std::move(*draft);
   for (const NamedModel& model : *models) {
-    const Result<KvPlan> plan = plan_model(options, model.path, pool.bytes_max);
+    const Result<KvPlan> plan = plan_model(options, model, pool.bytes_max);
     if (!plan) return std::unexpected(plan.error());
     pool.models.push_back(pooled_model(options, model, *plan));
   }

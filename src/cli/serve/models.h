@@ -5,6 +5,10 @@
 // Errors:  kInvalidArgument for names; those of kv_choice.h for a model that could never fit.
 #pragma once
 
+#include <optional>
+#include <string>
+
+#include "cli/draft_model.h"
 #include "cli/kv_choice.h"
 #include "cli/serve/serve.h"
 #include "server/model_pool.h"
@@ -15,11 +19,12 @@ struct NamedModel {
   std::string name;
   std::string path;
   bool is_pinned = false;
+  std::optional<DraftPlan> draft = {};
 };
 
 // How the model would be loaded if all models together may take this many bytes.
-// Reads headers only.
-[[nodiscard]] Result<KvPlan> plan_model(const Options& options, const std::string& path,
+// Its draft model takes a part of them. Reads headers only.
+[[nodiscard]] Result<KvPlan> plan_model(const Options& options, const NamedModel& model,
                                         std::uint64_t bytes_max);
 [[nodiscard]] PooledModel pooled_model(const Options& options, const NamedModel& model,
                                        const KvPlan& plan);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/draft_model.h"
 #include "cli/kv_choice.h"
 
 namespace slipstream::serve {
@@ -23,6 +24,7 @@ struct Options {
   WeightWish weights;
   RopeScaling rope;
   std::string speculate = "off";  // speculates_of()
+  DraftWish draft;                // for MODEL
   int n_context = 0;              // 0: the default
   int n_parallel = 8;
   int n_queue = 256;
