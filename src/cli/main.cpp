@@ -314,6 +314,14 @@ CLI::App* add_bench(CLI::App& app, slipstream::bench::Options& options,
       bench->add_flag("--speculate", options.is_of_speculation,
                       "Measure instead what drafts give to answers that repeat their prompt with "
                       "edits, and what they cost others (default: --kv auto, -n 256)");
+  slipstream::add_draft_options(*bench, options.draft);
+  bench
+      ->add_option(
+          "--draft-acceptance", options.draft_acceptance,
+          "How often --draft-model is right with --speculate: what it says is replaced, since "
+          "the answers are fixed")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   bench
       ->add_option("--computed-depth", options.computed_depth,
                    "Fill a deeper cache of one prefix by repeating the state of this many tokens")
@@ -378,6 +386,10 @@ int run_bench(const slipstream::bench::Options& options,
     return kUsageError;
   }
   if (options.is_of_speculation) return slipstream::bench::run_speculation(options);
+  if (!options.draft.model.empty()) {
+    std::fputs("slipstream bench: --draft-model is measured with --speculate\n", stderr);
+    return kUsageError;
+  }
   if (load.url.empty()) return slipstream::bench::run(options);
   load.n_clients = options.n_sequences;
   load.n_prompt = options.n_prompt;

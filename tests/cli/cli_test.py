@@ -36,11 +36,22 @@ class Cli(unittest.TestCase):
 
     def test_a_wrong_command_line_is_named_and_ends_with_2(self):
         for arguments, expected in ((["frobnicate"], "frobnicate"), (["--nonsense"], "--nonsense"),
-                                    (["doctor", "--dir"], "--dir"), ([], "doctor")):
+                                    (["doctor", "--dir"], "--dir"), ([], "doctor"),
+                                    (["bench", NEEDLE_MODEL, "-md", NEEDLE_MODEL], "--speculate"),
+                                    (["run", NEEDLE_MODEL, "-md", NEEDLE_MODEL, "--speculate", "off"],
+                                     "--speculate off")):
             result = slipstream(*arguments)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertIn(expected, result.stderr)
             self.assertEqual(result.stdout, "")
+
+    def test_a_draft_model_without_a_model_is_refused(self):
+        for arguments, expected in ((["serve", "--model", f"a={NEEDLE_MODEL}", "--draft-model", NEEDLE_MODEL], "MODEL"),
+                                    (["run", NEEDLE_MODEL, "-p", "a", "--draft-kv", "f16"], "--draft-model"),
+                                    (["run", NEEDLE_MODEL, "-p", "a", "-md", "/none.gguf"], "/none.gguf")):
+            result = slipstream(*arguments)
+            self.assertEqual(result.returncode, 1, arguments)
+            self.assertIn(expected, result.stderr)
 
     def test_doctor_reports_every_topic(self):
         result = slipstream("doctor")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <random>
@@ -43,8 +44,16 @@ struct DraftedSpeed {
 
 class SpeculationTrial {
  public:
-  SpeculationTrial(Model& model, const Vocabulary& vocabulary, const SpeculationTask& task)
-      : model_(model), vocabulary_(vocabulary), task_(task) {
+  SpeculationTrial(Model& model, const Vocabulary& vocabulary, const SpeculationTask& task,
+                   DraftModel* draft_model)
+      : model_(model), vocabulary_(vocabulary), task_(task), draft_model_(draft_model) {
+    if (draft_model_ != nullptr) {
+      draft_model_->set_say(
+          [this](std::span<const Token> tokens, std::span<const Token> guessed, Token said) {
+            const bool is_right = chance_(random_) < task_.draft_acceptance;
+            return replaced_guess(texts_, tokens, guessed, said, is_right);
+          });
+    }
     for (Token token = 0; token < vocabulary.n_tokens(); ++token) {
       if (!vocabulary.piece(token, false).empty() && !vocabulary.is_end(token)) {
         plain_tokens_.push_back(token);
@@ -54,8 +63,10 @@ class SpeculationTrial {
 
   Result<DraftedSpeed> run(AnswerKind kind, int n_sequences, int repeat, Speculates speculates) {
     llama_memory_clear(llama_get_memory(model_.context()), true);
-    Runner runner(model_, vocabulary_, runner_options(n_sequences, speculates));
+    Runner runner(model_, vocabulary_, runner_options(n_sequences, speculates), nullptr,
+                  draft_model_);
     error_.clear();
+    texts_.clear();
     n_answering_ = n_ended_ = 0;
     for (int i = 0; i < n_sequences; ++i) {
       const auto seed = static_cast<unsigned>(repeat * 1000 + i);
@@ -84,7 +95,7 @@ class SpeculationTrial {
     return plain_tokens_[random() % plain_tokens_.size()];
   }
 
-  GenerateRequest request(AnswerKind kind, unsigned seed) const {
+  GenerateRequest request(AnswerKind kind, unsigned seed) {
     std::mt19937 random(seed);
     std::vector<Token> prompt;
     const std::size_t start = random() % task_.text.size();
@@ -96,6 +107,8 @@ class SpeculationTrial {
       const bool is_copied = kind == AnswerKind::kEdit && i % kEditEvery != kEditEvery - 1;
       answer.push_back(is_copied ? prompt[i % prompt.size()] : any(random));
     }
+    texts_.push_back(prompt);
+    std::ranges::copy(answer, std::back_inserter(texts_.back()));
     GenerateRequest request{
         .prompt = std::move(prompt), .n_tokens_max = task_.n_tokens, .ignores_end = true};
     request.sampling.temperature = 0;
@@ -124,6 +137,10 @@ class SpeculationTrial {
   Model& model_;
   const Vocabulary& vocabulary_;
   const SpeculationTask& task_;
+  DraftModel* const draft_model_;  // null: none
+  std::mt19937 random_{17};
+  std::uniform_real_distribution<double> chance_{0, 1};
+  std::vector<std::vector<Token>> texts_;  // prompts with their answers
   std::vector<Token> plain_tokens_;
   RequestId last_id_ = 0;
   int n_answering_ = 0;
@@ -145,8 +162,23 @@ int SpeculationTask::n_outputs_max() const {
   return std::ranges::max(n_sequences) * (1 + SpeculationOptions::kDraftMax);
 }
 
+Token replaced_guess(std::span<const std::vector<Token>> texts, std::span<const Token> tokens,
+                     std::span<const Token> guessed, Token said, bool is_right) {
+  const std::size_t at = tokens.size() + guessed.size();
+  for (const std::vector<Token>& text : texts) {
+    if (at >= text.size() || !std::ranges::starts_with(text, tokens)) continue;
+    const Token wanted = text[at];
+    const Token wrong = said != wanted ? said : (wanted == 0 ? 1 : 0);
+    const bool was_right =
+        std::ranges::equal(guessed, std::span(text).subspan(tokens.size(), guessed.size()));
+    return is_right && was_right ? wanted : wrong;
+  }
+  return said;
+}
+
 Result<std::vector<SpeculationFigures>> try_speculation(
-    Model& model, const SpeculationTask& task, const std::function<void(double)>& on_progress) {
+    Model& model, const SpeculationTask& task, const std::function<void(double)>& on_progress,
+    DraftModel* draft_model) {
   if (model.has_recurrent_state()) {
     return fail(Code::kUnsupported,
                 "this model has recurrent state, which cannot take drafted tokens back: it is used "
@@ -154,7 +186,7 @@ Result<std::vector<SpeculationFigures>> try_speculation(
   }
   const Result<Vocabulary> vocabulary = Vocabulary::create(model.model());
   if (!vocabulary) return std::unexpected(vocabulary.error());
-  SpeculationTrial trial(model, *vocabulary, task);
+  SpeculationTrial trial(model, *vocabulary, task, draft_model);
   std::vector<SpeculationFigures> all;
   const auto n_arms = static_cast<double>(2 * task.n_sequences.size()) * task.n_repeats;
   double n_done = 0;

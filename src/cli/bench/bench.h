@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/draft_model.h"
 #include "engine/model/rope_scaling.h"
 
 namespace slipstream::bench {
@@ -18,6 +19,8 @@ struct Options {
   std::vector<std::string> depths = {"0", "1k", "8k"};
   std::vector<int> n_sequences = {1, 8};
   bool is_of_speculation = false;      // drafts are measured instead of schemes
+  DraftWish draft;                     // a model that makes them, too
+  double draft_acceptance = 0.7;       // how often it is to be right
   bool has_shared = false;             // several sequences also share their depth
   std::string computed_depth = "16k";  // deeper cells repeat it
   std::uint64_t kv_memory_bytes = 0;   // for codes of schemes that limit what is read; 0: all

@@ -1,14 +1,19 @@
 #include "cli/bench/speculation.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/format.h"
 #include "base/log.h"
 #include "base/memory_info.h"
 #include "bench/quality/plain_text.h"
 #include "bench/speed/speculation_trial.h"
+#include "cli/draft_model.h"
 #include "cli/hub/find_model.h"
 #include "cli/kv_choice.h"
 #include "cli/progress.h"
@@ -18,12 +23,27 @@
 namespace slipstream::bench {
 namespace {
 
+// Null without a draft model.
+Result<std::unique_ptr<DraftModel>> load_drafter(const Options& options,
+                                                 const std::optional<DraftPlan>& plan,
+                                                 const Model& model) {
+  Result<std::optional<Model>> loaded = load_draft(plan, options.n_threads);
+  if (!loaded) return std::unexpected(loaded.error());
+  if (!*loaded) return nullptr;
+  return DraftModel::create(std::move(**loaded), model);
+}
+
 Result<std::vector<SpeculationFigures>> measure(const Options& options,
                                                 const std::filesystem::path& path,
                                                 const std::string& kv_name, SpeculationTask task,
                                                 std::string& title) {
   const Result<std::uint64_t> available = available_memory();
   if (!available) return std::unexpected(available.error());
+  const int n_together = std::ranges::max(task.n_sequences);
+  const Result<std::optional<DraftPlan>> draft =
+      plan_draft(options.draft, task.n_cells(), n_together, *available);
+  if (!draft) return std::unexpected(draft.error());
+  const std::uint64_t left = *available - std::min(*available, bytes_of(*draft));
   const Result<KvPlan> kv = plan_kv(path, {.scheme = kv_name},
                                     {.shape = {.n_ctx = task.n_cells(),
                                                .n_sequences_max = task.n_sequence_ids(),
@@ -31,7 +51,7 @@ Result<std::vector<SpeculationFigures>> measure(const Options& options,
                                                .n_outputs_max = task.n_outputs_max(),
                                                .has_drafts = true},
                                      .rope = options.rope},
-                                    {.available_bytes = *available}, {.prompts = options.prompts});
+                                    {.available_bytes = left}, {.prompts = options.prompts});
   if (!kv) return std::unexpected(kv.error());
   Result<Model> model = Model::load({.path = path,
                                      .kv = kv->scheme,
@@ -45,6 +65,8 @@ Result<std::vector<SpeculationFigures>> measure(const Options& options,
                                      .n_threads = options.n_threads,
                                      .on_progress = {}});
   if (!model) return std::unexpected(model.error());
+  Result<std::unique_ptr<DraftModel>> draft_model = load_drafter(options, *draft, *model);
+  if (!draft_model) return std::unexpected(draft_model.error());
   const Result<Vocabulary> vocabulary = Vocabulary::create(model->model());
   if (!vocabulary) return std::unexpected(vocabulary.error());
   const Result<std::string> text = quality::text_or_ours(options.text);
@@ -55,8 +77,14 @@ Result<std::vector<SpeculationFigures>> measure(const Options& options,
   task.text = std::move(*tokens);
   title = format_text("{}, prompts of {} tokens, answers of {}, {} repeats in turns", kv->scheme,
                       task.n_prompt, task.n_tokens, task.n_repeats);
+  if (*draft) {
+    title += format_text(", with drafts of {} in {}, right in {:.0f} %",
+                         (*draft)->path.filename().string(), (*draft)->kv.scheme,
+                         100 * task.draft_acceptance);
+  }
   Progress progress(kv->scheme);
-  return try_speculation(*model, task, [&](double done) { progress.show(done); });
+  return try_speculation(
+      *model, task, [&](double done) { progress.show(done); }, draft_model->get());
 }
 
 Result<void> try_run_speculation(const Options& options) {
@@ -66,7 +94,8 @@ Result<void> try_run_speculation(const Options& options) {
                              .n_sequences = options.n_sequences,
                              .n_prompt = options.n_prompt,
                              .n_tokens = options.n_tokens,
-                             .n_repeats = options.n_repeats};
+                             .n_repeats = options.n_repeats,
+                             .draft_acceptance = options.draft_acceptance};
   std::string report = format_text("# Speculation with {}\n", path->filename().string());
   for (const std::string& kv : join_schemes(options.kv)) {
     std::string title;
