@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/memory_info.h"
 #include "device/experts/expert_graph.h"
 #include "device/fit/profile.h"
 #include "device/graph/binding.h"
@@ -77,8 +78,13 @@ const char* device_description(ggml_backend_dev_t /*dev*/) {
   return "CPU with a compressed KV cache";
 }
 
+// ggml's CPU device says that all memory is free. What is free counts where a program on another
+// machine deals layers by it.
 void device_memory(ggml_backend_dev_t /*dev*/, size_t* free, size_t* total) {
   ggml_backend_dev_memory(cpu_device(), free, total);
+  if (const Result<std::uint64_t> available = available_memory()) {
+    *free = std::min<std::size_t>(*total, *available);
+  }
 }
 
 // libllama offloads layers, and with them their cache, to GPUs only.

@@ -73,6 +73,28 @@ TEST(TurboDevice, StreamsExpertsOnlyWhereItWasAsked) {
   EXPECT_EQ(streaming.extra_buffer_types()[1], nullptr);
 }
 
+// As a view comes over RPC by itself: with an address and a name of its own.
+TEST(TurboDevice, KnowsTheCacheOfAViewThatDoesNotNameIt) {
+  TurboDevice device(nullptr, scheme("turbo4"), {});
+  const DeviceCache cache(device);
+  constexpr std::size_t kRowBytes = 256 * sizeof(ggml_fp16_t);
+  const std::vector<ggml_fp16_t> rows(2 * std::size_t{256}, ggml_fp32_to_fp16(3));
+  const std::size_t n_bytes = rows.size() * sizeof(ggml_fp16_t);
+  ggml_tensor whole = *cache.tensor();
+  ggml_tensor view = *cache.tensor();
+  ggml_set_name(&view, "cache_k_l0 (view)");
+  view.ne[1] = 8000;  // of the last rows
+  view.data = static_cast<char*>(view.data) + 192 * kRowBytes;
+
+  std::vector<ggml_fp16_t> read(rows.size());
+  ggml_backend_tensor_set(&whole, rows.data(), 200 * kRowBytes, n_bytes);
+  ggml_backend_tensor_get(&view, read.data(), 8 * kRowBytes, n_bytes);
+  EXPECT_EQ(read, rows);
+  ggml_backend_tensor_set(&view, rows.data(), 100 * kRowBytes, n_bytes);
+  ggml_backend_tensor_get(&whole, read.data(), 292 * kRowBytes, n_bytes);
+  EXPECT_EQ(read, rows);
+}
+
 TEST(TurboDevice, AProfileThatCannotBeReadIsNone) {
   TurboDevice device(nullptr, scheme("turbo4"), {});
   EXPECT_FALSE(device.use_keys("/nonexistent.keys"));

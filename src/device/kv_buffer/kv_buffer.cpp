@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "device/guard.h"
@@ -50,6 +51,28 @@ ExpectedBytes expected_bytes(const KvSettings& settings, const ggml_tensor* tens
   return {.in_memory = ggml_nbytes(tensor)};
 }
 
+// Where a tensor lies among the rows of a cache.
+struct CachePlace {
+  CacheTensor* cache = nullptr;  // null: in none
+  std::size_t offset = 0;        // in bytes of the tensor's own type
+};
+
+// A view that comes over RPC by itself, not in a graph, does not say what it is a view of, and has a
+// name of its own. Its address still says it: whoever sent it made room for all rows of each cache.
+CachePlace place_of(const ggml_tensor* tensor) {
+  if (CacheTensor* cache = find_cache(tensor)) return {cache, cache_offset(tensor)};
+  if (tensor->view_src != nullptr || CacheTensor::is_cache(tensor)) return {};
+  const auto& caches = context_of(tensor->buffer).caches;
+  const auto after = caches.upper_bound(tensor->data);
+  if (after == caches.begin()) return {};
+  const auto& [data, cache] = *std::prev(after);
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(tensor->data) -
+                                               static_cast<const char*>(data));
+  const std::size_t all = cache->row_bytes() * static_cast<std::size_t>(cache->n_rows());
+  if (offset > all || ggml_nbytes(tensor) > all - offset) return {};
+  return {cache.get(), offset};
+}
+
 Result<std::shared_ptr<ColdFile>> file_of(KvBuffer& buffer) {
   if (buffer.cold_file != nullptr || buffer.settings.cold == nullptr) return buffer.cold_file;
   Result<std::shared_ptr<ColdFile>> file = ColdFile::create(buffer.settings.cold);
@@ -88,8 +111,8 @@ Result<void> or_lost(CacheTensor& cache, Result<void> written) {
 void memset_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, uint8_t value,
                    size_t offset, size_t size) noexcept {
   (void)is_done_in_cache([&]() -> Result<void> {
-    if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
-      return or_lost(*cache, cache->memset(value, cache_offset(tensor) + offset, size));
+    if (const CachePlace place = place_of(tensor); place.cache != nullptr) {
+      return or_lost(*place.cache, place.cache->memset(value, place.offset + offset, size));
     }
     std::memset(static_cast<char*>(tensor->data) + offset, value, size);
     return {};
@@ -99,11 +122,11 @@ void memset_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, uint8_
 void set_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, const void* data,
                 size_t offset, size_t size) noexcept {
   (void)is_done_in_cache([&]() -> Result<void> {
-    if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
-      const std::size_t start = cache_offset(tensor) + offset;
-      if (set_packed(*cache, data, start, size)) return {};
-      return or_lost(*cache,
-                     cache->set(std::span(static_cast<const std::byte*>(data), size), start));
+    if (const CachePlace place = place_of(tensor); place.cache != nullptr) {
+      CacheTensor& cache = *place.cache;
+      const std::size_t start = place.offset + offset;
+      if (set_packed(cache, data, start, size)) return {};
+      return or_lost(cache, cache.set(std::span(static_cast<const std::byte*>(data), size), start));
     }
     std::memcpy(static_cast<char*>(tensor->data) + offset, data, size);
     return {};
@@ -113,10 +136,10 @@ void set_tensor(ggml_backend_buffer_t /*buffer*/, ggml_tensor* tensor, const voi
 void get_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* tensor, void* data,
                 size_t offset, size_t size) noexcept {
   const bool is_read = is_done_in_cache([&]() -> Result<void> {
-    if (CacheTensor* cache = find_cache(tensor); cache != nullptr) {
-      const std::size_t start = cache_offset(tensor) + offset;
-      if (get_packed(*cache, data, start, size)) return {};
-      return cache->get(std::span(static_cast<std::byte*>(data), size), start);
+    if (const CachePlace place = place_of(tensor); place.cache != nullptr) {
+      const std::size_t start = place.offset + offset;
+      if (get_packed(*place.cache, data, start, size)) return {};
+      return place.cache->get(std::span(static_cast<std::byte*>(data), size), start);
     }
     std::memcpy(data, static_cast<const char*>(tensor->data) + offset, size);
     return {};
@@ -126,12 +149,14 @@ void get_tensor(ggml_backend_buffer_t /*buffer*/, const ggml_tensor* tensor, voi
 }
 
 bool copy_stream(const ggml_tensor* src, const ggml_tensor* dst) {
-  CacheTensor* cache = find_cache(dst);
   if (src->buffer == nullptr || !is_turbo_buffer(src->buffer)) return false;
-  if (cache == nullptr || find_cache(src) != cache || cache->compressed() == nullptr) return false;
+  const CachePlace target = place_of(dst);
+  const CachePlace source = place_of(src);
+  CacheTensor* cache = target.cache;
+  if (cache == nullptr || source.cache != cache || cache->compressed() == nullptr) return false;
   const std::size_t stream_bytes = cache->stream_bytes();
-  const std::size_t from = cache_offset(src);
-  const std::size_t to = cache_offset(dst);
+  const std::size_t from = source.offset;
+  const std::size_t to = target.offset;
   if (ggml_nbytes(src) != stream_bytes || ggml_nbytes(dst) != stream_bytes ||
       from % stream_bytes != 0 || to % stream_bytes != 0) {
     return false;
