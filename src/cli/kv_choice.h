@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "engine/forecast/context_bytes.h"
 #include "engine/model/rope_scaling.h"
+#include "engine/rpc/spread.h"
 
 namespace slipstream {
 
@@ -60,7 +61,8 @@ struct KvPlan {
   // 0: not known, because the forecast does not know the architecture.
   std::uint64_t kv_bytes = 0;
   std::uint64_t kv_f16_bytes = 0;  // what f16 would take for as many tokens
-  std::uint64_t total_bytes = 0;
+  std::uint64_t total_bytes = 0;   // of this machine
+  Spread spread = {};              // ModelOptions
 };
 
 [[nodiscard]] Result<KvPlan> plan_kv(const std::filesystem::path& model, const KvWish& kv,

@@ -32,6 +32,7 @@ using slipstream::add_disk_options;
 using slipstream::add_model_argument;
 using slipstream::add_model_options;
 using slipstream::add_rope_options;
+using slipstream::add_rpc_option;
 using slipstream::add_speculation_options;
 using slipstream::add_weight_options;
 
@@ -76,6 +77,7 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   add_weight_options(*run, options.weights);
   add_speculation_options(*run, options.speculate, options.draft);
   add_disk_options(*run, options.kv_disk, options.kv_disk_bytes);
+  add_rpc_option(*run, options.rpc);
   return run;
 }
 
@@ -201,6 +203,7 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
   add_weight_options(*serve, options.weights);
   add_speculation_options(*serve, options.speculate, options.draft);
   add_disk_options(*serve, options.kv_disk, options.kv_disk_bytes);
+  add_rpc_option(*serve, options.rpc);
   CLI::Option* responses =
       serve
           ->add_option("--responses-dir", options.responses_dir,

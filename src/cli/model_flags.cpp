@@ -143,6 +143,15 @@ Speculates speculates_of(const std::string& word) {
   return word == "always" ? Speculates::kAlways : Speculates::kWhereItPays;
 }
 
+void add_rpc_option(CLI::App& command, std::string& hosts) {
+  command
+      .add_option("--rpc", hosts,
+                  "Machines that compute a part of the model's layers: where ggml-rpc-server "
+                  "listens on each, dealt by the memory that each has left. Neither password nor "
+                  "encryption: use a tunnel (docs/fleet.md)")
+      ->type_name("HOST:PORT,...");
+}
+
 void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes) {
   CLI::Option* disk =
       command

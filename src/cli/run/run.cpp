@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -17,6 +18,7 @@
 #include "cli/kv_choice.h"
 #include "cli/model_flags.h"
 #include "cli/progress.h"
+#include "cli/rpc_plan.h"
 #include "engine/engine.h"
 
 namespace slipstream::run {
@@ -136,7 +138,15 @@ Result<std::optional<DraftPlan>> plan_draft_of(const Options& options, std::int6
                     available_bytes);
 }
 
+[[noreturn]] void end_without(const std::string& host) {
+  std::fprintf(stderr, "\nslipstream run: %s is gone, and with it a part of the model\n",
+               host.c_str());
+  std::_Exit(1);
+}
+
 Result<Model> load(const Options& options, const std::filesystem::path& path, const KvPlan& kv) {
+  Spread spread = kv.spread;
+  spread.on_lost = end_without;
   Progress progress("reading the model");
   return Model::load({.path = path,
                       .kv = kv.scheme,
@@ -144,6 +154,7 @@ Result<Model> load(const Options& options, const std::filesystem::path& path, co
                       .experts = kv.experts,
                       .kv_memory = kv.kv_memory,
                       .has_products = kv.has_products,
+                      .spread = std::move(spread),
                       .key_profile = kv.key_profile,
                       .rope = options.rope,
                       .n_cells = kv.n_context,
@@ -171,15 +182,15 @@ Result<int> try_run(const Options& options) {
   if (!draft) return std::unexpected(draft.error());
   const std::uint64_t left = *available - std::min(*available, bytes_of(*draft));
   const Result<KvPlan> kv =
-      plan_kv(*path, options.kv,
-              {.shape = {.n_ctx = options.n_context,
-                         .n_sequences_max = runner_options(options).n_sequence_ids(),
-                         .n_threads = 1,
-                         .n_outputs_max = n_outputs_max(options),
-                         .has_drafts = options.speculate != "off"},
-               .n_useful = n_useful,
-               .rope = options.rope},
-              {.available_bytes = left}, weights);
+      plan_over_hosts(options.rpc, *path, options.kv,
+                      {.shape = {.n_ctx = options.n_context,
+                                 .n_sequences_max = runner_options(options).n_sequence_ids(),
+                                 .n_threads = 1,
+                                 .n_outputs_max = n_outputs_max(options),
+                                 .has_drafts = options.speculate != "off"},
+                       .n_useful = n_useful,
+                       .rope = options.rope},
+                      {.available_bytes = left}, weights);
   if (!kv) return std::unexpected(kv.error());
   warn_if_beyond(path->filename().string(), *kv);
   Result<Model> model = load(options, *path, *kv);

@@ -27,6 +27,7 @@ struct Options {
   int n_threads = 0;
   std::string kv_disk;  // where prompts are kept for later runs; empty: nowhere
   std::uint64_t kv_disk_bytes = std::uint64_t{8} << 30;
+  std::string rpc;  // hosts with layers of the model; empty: none
 };
 
 // Returns the exit status.

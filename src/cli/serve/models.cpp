@@ -13,8 +13,10 @@
 #include "base/memory_info.h"
 #include "cli/hub/find_model.h"
 #include "cli/model_flags.h"
+#include "cli/rpc_plan.h"
 #include "cli/serve/disk_folder.h"
 #include "cli/serve/hub_library.h"
+#include "cli/serve/lost_host.h"
 #include "cli/version.h"
 #include "engine/model/model_fingerprint.h"
 
@@ -52,6 +54,12 @@ Result<std::vector<NamedModel>> named_models(const Options& options) {
       return fail(Code::kInvalidArgument, format_text("--pin {}: no model has that name", name));
     }
     model->is_pinned = true;
+  }
+  if (!options.rpc.empty() &&
+      (models.size() != 1 || options.uses_hub || options.n_embedding_tokens_max > 0)) {
+    return fail(Code::kInvalidArgument,
+                "--rpc serves one model, and no embeddings: leave out --model, --hub and "
+                "--embeddings, and name a GGUF file");
   }
   if (models.empty() && !options.uses_hub) {
     return fail(
@@ -117,12 +125,15 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                                           const KvPlan& kv, const std::stop_token& stop) {
   const RunnerOptions runner = runner_options(options);
   const auto goes_on = [&](float) { return !stop.stop_requested(); };
+  Spread spread = kv.spread;
+  spread.on_lost = lose_host;
   Result<Model> model = Model::load({.path = named.path,
                                      .kv = kv.scheme,
                                      .plugin = kv.plugin,
                                      .experts = kv.experts,
                                      .kv_memory = kv.kv_memory,
                                      .has_products = kv.has_products,
+                                     .spread = std::move(spread),
                                      .key_profile = kv.key_profile,
                                      .rope = options.rope,
                                      .n_cells = kv.n_context,
@@ -186,8 +197,9 @@ Result<KvPlan> plan_model(const Options& options, const NamedModel& model,
                            .n_threads = 1,
                            .has_drafts = options.speculate != "off"};
   const std::uint64_t left = bytes_max - std::min(bytes_max, bytes_of(model.draft));
-  return plan_kv(model.path, options.kv, {.shape = shape, .rope = options.rope},
-                 {.available_bytes = left, .n_models = n_models(options)}, weights);
+  return plan_over_hosts(options.rpc, model.path, options.kv,
+                         {.shape = shape, .rope = options.rope},
+                         {.available_bytes = left, .n_models = n_models(options)}, weights);
 }
 
 PooledModel pooled_model(const Options& options, const NamedModel& model, const KvPlan& plan) {

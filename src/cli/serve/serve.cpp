@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/service_manager.h"
 #include "cli/build_info.h"
+#include "cli/serve/lost_host.h"
 #include "cli/serve/models.h"
 #include "cli/serve/offered_index.h"
 #include "cli/serve/supervisor.h"
@@ -108,6 +109,13 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
     return fail(Code::kInvalidArgument,
                 "SLIPSTREAM_API_KEY is empty: give it a key, or unset it to let everybody ask");
   }
+  // The first time, an operator wants the error and the exit status.
+  if (!options.rpc.empty() && n_restarts_by_supervisor().value_or(0) > 0) {
+    const Result<bool> are_there = wait_for_hosts(
+        options.rpc, [&signals](std::chrono::milliseconds time) { return signals.wait_for(time); });
+    if (!are_there) return std::unexpected(are_there.error());
+    if (!*are_there) return {};
+  }
   Result<ModelPoolOptions> models = models_to_serve(options);
   if (!models) return std::unexpected(models.error());
   ApiServerOptions server_options;
@@ -160,7 +168,8 @@ int serve(const Options& options, char** argv) {
   return_large_blocks();
   // This comes before anything is loaded and before there are threads.
   Result<UniqueFd> listener = listener_of(options);
-  if (listener && options.supervises && !n_restarts_by_supervisor()) {
+  const bool supervises = options.supervises || !options.rpc.empty();
+  if (listener && supervises && !n_restarts_by_supervisor()) {
     return supervise(std::move(*listener), argv);
   }
   const Result<void> served = listener.and_then(

@@ -33,6 +33,7 @@ struct Options {
   int n_threads = 0;
   std::string kv_disk;
   std::uint64_t kv_disk_bytes = std::uint64_t{8} << 30;
+  std::string rpc;            // hosts with layers of the model; empty: none
   std::string responses_dir;  // empty: the last ones are kept in memory
   std::uint64_t responses_bytes = std::uint64_t{256} << 20;
   std::string context_overflow = "refuse";  // or "rescue": for chats longer than the context
@@ -51,7 +52,8 @@ struct Options {
   std::vector<std::string> hosts;    // names of this server, for the Host header
   std::vector<std::string> origins;  // of web pages that may use it
   int drain_seconds_max = 30;
-  bool supervises = false;  // start a child process that serves, again after a crash
+  // Start a child process that serves, again after a crash. With hosts in `rpc` always.
+  bool supervises = false;
 };
 
 // Returns the exit status. `argv` is that of main().

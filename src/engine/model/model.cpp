@@ -3,13 +3,13 @@
 #include <ggml-backend.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/cpu_quota.h"
@@ -71,6 +71,19 @@ Result<llama_context_ptr> make_context(llama_model* model, const ModelOptions& o
   return context;
 }
 
+// Reads a token and forgets it. A device learns how its caches are read from the first attention,
+// and one on another machine sees none before it is to compute: rows that are restored before would
+// be kept there as they are.
+Result<void> show_first_attention(llama_context* context) {
+  llama_token token = 0;
+  (void)take_llama_complaint();
+  if (llama_decode(context, llama_batch_get_one(&token, 1)) != 0) {
+    return fail(Code::kUnsupported, with_llama_complaint("the machines of --rpc cannot compute"));
+  }
+  llama_memory_clear(llama_get_memory(context), /*data=*/true);
+  return {};
+}
+
 }  // namespace
 
 int threads_to_use(int n_asked) {
@@ -100,17 +113,28 @@ Result<Model> Model::load(const ModelOptions& options) {
   }
 
   llama_model_params params = llama_model_default_params();
-  std::array<ggml_backend_dev_t, 2> devices = {};  // terminated by null
+  std::vector<ggml_backend_dev_t> devices;  // terminated by null
+  std::vector<float> split;
+  const bool is_spread = !options.spread.remote.empty();
   const bool streams = !options.experts.empty();
   std::optional<TurboDevice> turbo;
-  if (scheme->is_turbo() || streams || options.has_products) {
+  if (scheme->is_turbo() || streams || options.has_products || is_spread) {
     Result<TurboDevice> opened =
         TurboDevice::open(options.plugin, turbo_scheme(*scheme), options.experts,
                           options.has_products, options.kv_memory);
     if (!opened) return std::unexpected(std::move(opened.error()));
     turbo = std::move(*opened);
     turbo->use_keys(effective_key_profile(options.key_profile));
-    devices[0] = turbo->handle();
+    devices = {turbo->handle()};
+    if (is_spread) {
+      Result<SpreadDevices> spread =
+          open_devices(options.spread, turbo->handle(), options.n_cells, *scheme);
+      if (!spread) return std::unexpected(std::move(spread.error()));
+      devices = std::move(spread->devices);
+      split = std::move(spread->split);
+      params.tensor_split = split.data();
+    }
+    devices.push_back(nullptr);
     params.devices = devices.data();
   }
   // Stock's layouts are not our kernels' to read.
@@ -149,7 +173,16 @@ Result<Model> Model::load(const ModelOptions& options) {
   if (llama_get_memory(context->get()) == nullptr) {
     return cannot_generate("keeps no context, as BERT and other models that only read");
   }
-  return Model(options, std::move(turbo), std::move(model), std::move(*context));
+  std::unique_ptr<RpcWatch> watch;
+  if (is_spread) {
+    Result<void> shown = show_first_attention(context->get());
+    if (!shown) return std::unexpected(std::move(shown.error()));
+    Result<std::unique_ptr<RpcWatch>> watching =
+        RpcWatch::start(options.spread.hosts(), options.spread.on_lost);
+    if (!watching) return std::unexpected(std::move(watching.error()));
+    watch = std::move(*watching);
+  }
+  return Model(options, std::move(turbo), std::move(model), std::move(*context), std::move(watch));
 }
 
 std::filesystem::path effective_key_profile(const std::filesystem::path& asked) {
@@ -164,6 +197,7 @@ std::filesystem::path Model::key_profile() const {
 }
 
 Result<void> Model::change_kv(const std::string& kv) {
+  SLIP_CHECK(!is_spread(), "the other machines keep their scheme");
   const Result<KvScheme> scheme = parse_kv_scheme(kv);
   if (!scheme) return std::unexpected(scheme.error());
   if (scheme->is_turbo() && !turbo_) {

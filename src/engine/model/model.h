@@ -6,7 +6,7 @@
 //
 // Threads: owned by one thread at a time; vocabulary-only calls on model() are thread-safe.
 // Errors:  load(): kNotFound; kOutOfMemory with libllama's message; kCancelled; kUnsupported, also
-//          for models that do not generate text (encoders, diffusion).
+//          for models that do not generate text (encoders, diffusion); those of spread.h.
 //          change_kv(): kInvalidArgument, kOutOfMemory.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,13 +23,14 @@
 #include "base/result.h"
 #include "engine/model/rope_scaling.h"
 #include "engine/model/turbo_device.h"
+#include "engine/rpc/spread.h"
 
 namespace slipstream {
 
 struct ModelOptions {
   std::filesystem::path path;
   std::string kv = "f16";
-  std::filesystem::path plugin;  // for turbo..., streamed experts and products
+  std::filesystem::path plugin;  // for turbo..., streamed experts, products and other machines
   // How experts are streamed, as the plugin reads it ("4G"); empty: not at all.
   std::string experts = {};
   // How much of the KV cache's codes stays in memory, as the plugin reads it ("4G,dir=DIR"), with a
@@ -37,6 +39,8 @@ struct ModelOptions {
   // Whether the plugin's own kernels read prompts. Weights are then mapped from the file as they are
   // (docs/products.md).
   bool has_products = false;
+  // Layers that other machines compute.
+  Spread spread = {};
   // Whether stock may copy weights into layouts of its own.
   bool is_repacked = true;
   // Fitted to the model's keys (docs/formats/key-profile.md). GGML_TURBO_PROFILE overrides it.
@@ -70,16 +74,19 @@ class Model {
 
   // Makes a new, empty context in another scheme on the same weights. A model loaded on the turbo
   // device can have any scheme; others cannot have turbo..., because their layers are not on it.
+  // REQUIRES: !is_spread().
   // After an error there is no context, and only another change is allowed.
   [[nodiscard]] Result<void> change_kv(const std::string& kv);
   // Takes effect with the next change_kv().
   void change_key_profile(const std::filesystem::path& file) { options_.key_profile = file; }
 
-  // Null if neither the scheme, streamed experts nor products needed one.
+  // Null if neither the scheme, streamed experts, products nor other machines needed one.
   [[nodiscard]] TurboDevice* turbo() { return turbo_ ? &*turbo_ : nullptr; }
   [[nodiscard]] llama_model* model() const { return model_.get(); }
   [[nodiscard]] llama_context* context() const { return context_.get(); }
   [[nodiscard]] const llama_vocab* vocab() const { return llama_model_get_vocab(model_.get()); }
+  // Whether other machines have layers.
+  [[nodiscard]] bool is_spread() const { return watch_ != nullptr; }
   [[nodiscard]] const std::filesystem::path& path() const { return options_.path; }
   [[nodiscard]] const std::string& kv() const { return options_.kv; }
   // Empty if it has no effect.
@@ -98,18 +105,20 @@ class Model {
 
  private:
   Model(const ModelOptions& options, std::optional<TurboDevice> turbo, llama_model_ptr model,
-        llama_context_ptr context)
+        llama_context_ptr context, std::unique_ptr<RpcWatch> watch)
       : options_(options),
         turbo_(std::move(turbo)),
         model_(std::move(model)),
-        context_(std::move(context)) {
+        context_(std::move(context)),
+        watch_(std::move(watch)) {
     options_.on_progress = nullptr;  // it may refer to objects that no longer exist
   }
 
   ModelOptions options_;
   std::optional<TurboDevice> turbo_;  // outlives what is on it
   llama_model_ptr model_;
-  llama_context_ptr context_;  // destroyed before the model
+  llama_context_ptr context_;        // destroyed before the model
+  std::unique_ptr<RpcWatch> watch_;  // of the machines in options_.spread; null if there are none
 };
 
 }  // namespace slipstream

@@ -16,7 +16,8 @@ CellMemory::CellMemory(Model& model, Cells& cells, PrefixCache& prefixes, SeqId 
       slice_seq_(first_seq),
       path_seq_(first_seq + 1),
       n_free_cells_(std::move(n_free_cells)),
-      on_kept_(std::move(on_kept)) {}
+      on_kept_(std::move(on_kept)),
+      packed_(!model.is_spread()) {}
 
 // libllama does not save cells that a sliding window hides from the last token of a slice, though
 // tokens before that one need them.

@@ -6,7 +6,11 @@
 namespace slipstream {
 
 CellReserve::CellReserve(Model& model, Cells& cells, SeqId seq, SeqId scratch_seq)
-    : model_(model), cells_(cells), seq_(seq), scratch_seq_(scratch_seq) {}
+    : model_(model),
+      cells_(cells),
+      seq_(seq),
+      scratch_seq_(scratch_seq),
+      packed_(!model.is_spread()) {}
 
 void CellReserve::make_way(std::span<const Need> generating, int n_cells_free, SeqId donor) {
   if (generating.empty() || generating.size() > kCells) return drop();

@@ -108,7 +108,8 @@ std::unexpected<Error> out_of_memory() {
 
 }  // namespace
 
-PackedState::PackedState() {
+PackedState::PackedState(bool packs) {
+  if (!packs) return;
   auto* begin_packing = find_turbo_function<turbo::BeginPacking>();
   auto* begin_unpacking = find_turbo_function<turbo::BeginUnpacking>();
   auto* end = find_turbo_function<turbo::EndPackedRows>();

@@ -27,7 +27,9 @@ namespace slipstream {
 class PackedState {
  public:
   // Looks up the device in ggml's registry. REQUIRES: the model is loaded.
-  PackedState();
+  // packs: false saves all rows as libllama does. A saved sequence then does not depend on which
+  // machine has which layers.
+  explicit PackedState(bool packs = true);
 
   // The result holds the sequence and nothing else of the context.
   [[nodiscard]] Result<std::vector<std::byte>> save(llama_context* context, SeqId seq) const;

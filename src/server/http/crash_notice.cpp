@@ -62,10 +62,9 @@ void CrashNotice::say_event(bool is_chunked) const {
   set(fd_, is_chunked ? kChunkedEvent : kEvent);
 }
 
-void send_notices_on_crash() {
-  const std::string error =
-      R"({"error":{"message":"The server ended unexpectedly: ask again","type":"server_error",)"
-      R"("param":null,"code":null}})";
+void set_crash_notice(std::string_view message) {
+  const std::string error = format_text(
+      R"({{"error":{{"message":"{}","type":"server_error","param":null,"code":null}}}})", message);
   texts[kReply] = format_text(
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
       "Connection: close\r\nContent-Length: {}\r\n\r\n{}",
@@ -73,6 +72,10 @@ void send_notices_on_crash() {
   texts[kEvent] = format_text("data: {}\n\n", error);
   texts[kChunkedEvent] =
       format_text("{:x}\r\n{}\r\n0\r\n\r\n", texts[kEvent].size(), texts[kEvent]);
+}
+
+void send_notices_on_crash() {
+  set_crash_notice("The server ended unexpectedly: ask again");
   struct sigaction action{};
   action.sa_sigaction = die;
   action.sa_flags = SA_SIGINFO;

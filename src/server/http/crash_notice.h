@@ -10,6 +10,8 @@
 // Errors:  none.
 #pragma once
 
+#include <string_view>
+
 namespace slipstream {
 
 class CrashNotice {
@@ -31,5 +33,7 @@ class CrashNotice {
 
 // Call this once, before there are requests. Fatal signals then still do what they did before.
 void send_notices_on_crash();
+// What clients are told from now on. REQUIRES: no other thread is about to crash.
+void set_crash_notice(std::string_view message);
 
 }  // namespace slipstream
