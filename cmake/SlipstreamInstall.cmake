@@ -1,11 +1,12 @@
-# cmake --install: the program, the plugin, man pages, completions, the unit of systemd, and, for other
+# cmake --install: the program, the plugin, man pages, completions, the units of systemd, and, for other
 # CMake projects, the libraries of the rooms with a package for find_package().
 include(CMakePackageConfigHelpers)
 
 install(TARGETS slipstream RUNTIME COMPONENT runtime)
 install(TARGETS ggml-turbo ggml-cpu-turbo
   LIBRARY DESTINATION ${SLIPSTREAM_PLUGIN_DIR} COMPONENT runtime)
-install(FILES packaging/systemd/slipstream.service DESTINATION lib/systemd/system COMPONENT runtime)
+install(FILES packaging/systemd/slipstream.service packaging/systemd/slipstream-rpc.service
+  DESTINATION lib/systemd/system COMPONENT runtime)
 
 install(TARGETS slipstream_base EXPORT slipstream-targets
   ARCHIVE COMPONENT development

@@ -60,7 +60,7 @@ class Cli(unittest.TestCase):
         topics = [line[9:27].strip() for line in result.stdout.split("\n\n")[0].splitlines()
                   if "->" not in line]
         self.assertEqual(topics, ["cpu", "cpu features", "kernels", "memory", "memory speed",
-                                  "engine", "devices", "compressed KV", "disk", "direct reads", "io_uring"])
+                                  "engine", "devices", "compressed KV", "other machines", "disk", "direct reads", "io_uring"])
         self.assertRegex(result.stdout, r"ok +compressed KV +\S+libggml-turbo.so")
         self.assertRegex(result.stdout.splitlines()[-1], r"^Ready\.")
 

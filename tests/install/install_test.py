@@ -34,7 +34,8 @@ class Install(unittest.TestCase):
                      "share/bash-completion/completions/slipstream",
                      "share/zsh/site-functions/_slipstream",
                      "share/fish/vendor_completions.d/slipstream.fish",
-                     "lib/systemd/system/slipstream.service"):
+                     "lib/systemd/system/slipstream.service",
+                     "lib/systemd/system/slipstream-rpc.service"):
             self.assertTrue((self.prefix / name).exists(), name)
 
     def test_nothing_goes_anywhere_but_below_the_prefix(self):

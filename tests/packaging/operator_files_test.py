@@ -114,23 +114,33 @@ class Dashboard(unittest.TestCase):
 
 class Systemd(unittest.TestCase):
     UNIT = PACKAGING / "systemd" / "slipstream.service"
+    RPC_UNIT = PACKAGING / "systemd" / "slipstream-rpc.service"
 
-    def analyze(self, *words):
+    @staticmethod
+    def analyze(source, *words):
         """systemd-analyze on the unit, with a program that is there."""
         with tempfile.TemporaryDirectory() as folder:
-            unit = pathlib.Path(folder) / self.UNIT.name
-            unit.write_text(self.UNIT.read_text().replace("/usr/bin/slipstream", PROGRAM))
+            unit = pathlib.Path(folder) / source.name
+            unit.write_text(source.read_text().replace("/usr/bin/slipstream", PROGRAM))
             return subprocess.run(["systemd-analyze", "--no-pager", *words, unit],
                                   capture_output=True, text=True, check=False)
 
     def test_systemd_takes_every_line(self):
-        result = self.analyze("verify", "--man=no")
-        self.assertEqual((result.returncode, result.stderr.strip()), (0, ""))
+        for unit in (self.UNIT, self.RPC_UNIT):
+            result = self.analyze(unit, "verify", "--man=no")
+            self.assertEqual((result.returncode, result.stderr.strip()), (0, ""))
 
     def test_what_is_exposed_stays_small(self):
-        result = self.analyze("security", "--offline=yes", "--threshold=15")
-        self.assertEqual(result.returncode, 0, result.stdout[-2000:])
-        self.assertIn("Overall exposure level", result.stdout)
+        for unit in (self.UNIT, self.RPC_UNIT):
+            result = self.analyze(unit, "security", "--offline=yes", "--threshold=15")
+            self.assertEqual(result.returncode, 0, result.stdout[-2000:])
+            self.assertIn("Overall exposure level", result.stdout)
+
+    def test_layers_are_computed_for_this_machine_only_unless_somebody_says_otherwise(self):
+        start = re.search(r"^ExecStart=(.*)$", self.RPC_UNIT.read_text(), flags=re.M)[1]
+        self.assertIn(" -H 127.0.0.1 ", start)
+        program = re.search(r'exec "([^"]+)"', start)[1].replace("$$(uname -m)", os.uname().machine)
+        self.assertTrue(os.access(program, os.X_OK), program)
 
     def test_every_flag_exists_and_the_drain_fits(self):
         text = self.UNIT.read_text()

@@ -131,6 +131,13 @@ TEST(Doctor, EngineNotesAPluginThatRefuses) {
   EXPECT_THAT(judge_engine(engine).at(2).value, HasSubstr("written for another ggml"));
 }
 
+TEST(Doctor, EngineSaysThatOtherMachinesAskForNoPassword) {
+  EngineInfo engine = tested_engine({"CPU"});
+  EXPECT_THAT(judge_engine(engine).at(3).value, HasSubstr("libggml0-backend-rpc"));
+  engine.has_rpc = true;
+  EXPECT_THAT(judge_engine(engine).at(3).value, HasSubstr("neither password nor encryption"));
+}
+
 // The probes run on the test's machine. Each one must answer, and each fault must come with advice.
 TEST(Doctor, ProbesAnswerOnThisMachine) {
   std::vector<Finding> findings = probe_cpu();

@@ -48,6 +48,7 @@ EngineInfo read_engine() {
   for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
     engine.device_names.emplace_back(ggml_backend_dev_name(ggml_backend_dev_get(i)));
   }
+  engine.has_rpc = ggml_backend_reg_by_name("RPC") != nullptr;
   read_turbo(engine);
   return engine;
 }
@@ -102,10 +103,19 @@ Finding judge_turbo(const EngineInfo& engine) {
                                          kPluginName, kTestedGgmlVersion)};
 }
 
+Finding judge_rpc(const EngineInfo& engine) {
+  return {.status = Status::kGood,
+          .topic = "other machines",
+          .value = engine.has_rpc ? "serve --rpc can use them; ggml's RPC has neither password nor "
+                                    "encryption: through ssh or WireGuard only"
+                                  : "not used; serve --rpc would need libggml0-backend-rpc",
+          .advice = ""};
+}
+
 }  // namespace
 
 std::vector<Finding> judge_engine(const EngineInfo& engine) {
-  return {judge_versions(engine), judge_devices(engine), judge_turbo(engine)};
+  return {judge_versions(engine), judge_devices(engine), judge_turbo(engine), judge_rpc(engine)};
 }
 
 std::vector<Finding> probe_engine() { return judge_engine(read_engine()); }

@@ -44,6 +44,7 @@ struct EngineInfo {
   std::vector<std::string> device_names;  // "CPU", "BLAS", ...
   std::string turbo_path;                 // the plugin for the compressed KV cache; may be empty
   std::string turbo_refusal;              // why it cannot be used; empty if it can
+  bool has_rpc = false;                   // for layers on other machines
 };
 std::vector<Finding> judge_engine(const EngineInfo& engine);
 
