@@ -1,4 +1,4 @@
-"""Machines for tests: network namespaces with a cable from the head, which serves, to each host, which
+"""Machines for tests: network namespaces with a cable from the front, which serves, to each host, which
 runs the packaged ggml-rpc-server with our device.
 
 Environment: TURBO_PLUGIN (libggml-turbo.so). Needs root, network namespaces and the packages
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-HEAD = "slipstream-head"
+FRONT = "slipstream-front"
 PORT = 50052
 
 
@@ -60,7 +60,7 @@ def inside(machine):
 
 
 class Host:
-    """A machine at the end of a cable from the head."""
+    """A machine at the end of a cable from the front."""
 
     def __init__(self, number):
         self.machine = f"slipstream-host{number}"
@@ -69,9 +69,9 @@ class Host:
         self.cable = f"cable{number}"
         self.process = None
         self.log = None
-        ip("link", "add", self.cable, "netns", HEAD, "type", "veth", "peer", "name", self.cable,
+        ip("link", "add", self.cable, "netns", FRONT, "type", "veth", "peer", "name", self.cable,
            "netns", self.machine)
-        for machine, end in ((HEAD, f"10.78.{number}.1/24"), (self.machine, f"{self.address}/24")):
+        for machine, end in ((FRONT, f"10.78.{number}.1/24"), (self.machine, f"{self.address}/24")):
             ip("-n", machine, "addr", "add", end, "dev", self.cable)
             ip("-n", machine, "link", "set", self.cable, "up")
             ip("-n", machine, "link", "set", "lo", "up")
@@ -120,12 +120,12 @@ class Host:
 @contextlib.contextmanager
 def machines(n_hosts):
     """The hosts; their programs are not started yet."""
-    names = [HEAD, *(f"slipstream-host{number}" for number in range(1, n_hosts + 1))]
+    names = [FRONT, *(f"slipstream-host{number}" for number in range(1, n_hosts + 1))]
     hosts = []
     for name in names:
         ip("netns", "del", name, check=False)
         ip("netns", "add", name)
-    ip("-n", HEAD, "link", "set", "lo", "up")
+    ip("-n", FRONT, "link", "set", "lo", "up")
     try:
         for number in range(1, n_hosts + 1):
             hosts.append(Host(number))

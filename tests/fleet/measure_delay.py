@@ -41,7 +41,7 @@ def delayed(hosts, round_trip_ms):
                  f"{round_trip_ms / 2}ms"] for host in hosts]
     netem = [subprocess.run(["ip", "netns", "exec", machine, *command], capture_output=True,
                             check=False).returncode == 0
-             for host, command in zip(hosts, commands) for machine in (fleet.HEAD, host.machine)]
+             for host, command in zip(hosts, commands) for machine in (fleet.FRONT, host.machine)]
     if all(netem):
         yield fleet.list_of(hosts)
         return
@@ -60,7 +60,7 @@ def main():
     fleet.skip_without_machines()
     model, n_tokens = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 64
     print("| machines | round trip | prompt, tokens/s | decoding, tokens/s | of one machine's |\n|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder, fleet.machines(2) as hosts, fleet.inside(fleet.HEAD):
+    with tempfile.TemporaryDirectory() as folder, fleet.machines(2) as hosts, fleet.inside(fleet.FRONT):
         for host in hosts:
             host.start(pathlib.Path(folder) / host.machine)
         alone = speeds(model, n_tokens, None)

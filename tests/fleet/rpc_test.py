@@ -62,7 +62,7 @@ class Fleet(unittest.TestCase):
 
     def machines(self, n_hosts):
         hosts = self.enterContext(fleet.machines(n_hosts))
-        self.enterContext(fleet.inside(fleet.HEAD))
+        self.enterContext(fleet.inside(fleet.FRONT))
         return hosts
 
     def start(self, *hosts, scheme="turbo4"):
@@ -95,7 +95,7 @@ class Fleet(unittest.TestCase):
         return ended.stderr
 
 
-class Answers(Fleet):
+class Compared(Fleet):
     def compare(self, model, texts):
         hosts = self.machines(2)
         self.start(*hosts)
@@ -105,6 +105,7 @@ class Answers(Fleet):
         for n in (1, 2):
             server = self.serve(hosts=hosts[:n], model=model)
             layers = self.layers(server)
+            print(f"\n{layers}", flush=True)
             self.assertEqual(len(layers), n + 1, server.log())
             for host in hosts[:n]:  # here is the output, and in a tiny model little else
                 self.assertNotEqual(layers[host.name], "none")
@@ -113,12 +114,19 @@ class Answers(Fleet):
         for host in hosts:
             self.assertIn("4-bit keys, 4-bit values", host.said())
 
+
+class Answers(Compared):
     def test_the_needle_model_says_the_same_over_two_and_three_machines(self):
         self.compare(NEEDLE_MODEL, [question(), question(4000, "cedar ribbon"), "Tell me of Debian."])
 
-    def test_the_shape_of_a_real_model_does_too(self):
+
+class Shape(Compared):
+    """At night: 0.6 billion random weights."""
+
+    def test_the_shape_of_a_real_model_says_the_same_too(self):
         model = self.folder / "qwen3-0.6b.gguf"
-        subprocess.run([os.environ["MAKE_MODEL"], "qwen3-0.6b", model], check=True)
+        subprocess.run([os.environ["MAKE_MODEL"], "qwen3-0.6b", model, "--vocabulary", NEEDLE_MODEL],
+                       check=True)
         self.compare(str(model), ["What lies between two mountains?", HAYSTACK[:1200]])
 
 
@@ -138,13 +146,14 @@ class Memory(Fleet):
             grown[scheme] = hosts[0].resident_mib() - before
             self.end(server)
             hosts[0].stop()
-        # What these tokens take of these layers in f16, 2 x 256 numbers each. The other prompt's cells
-        # are kept, and what is not the cache was there before.
+        # What these tokens take of these layers in f16, 2 x 256 numbers each. Both have grown by masks
+        # and results, too; and compressed some tokens are kept in 8 bits beside their codes. Without
+        # compression there would be no difference at all.
         exact = n_tokens * (last + 1) * 2 * 256 * 2 / 2**20
         print(f"\nthe host has grown by {grown} MiB; {exact:.1f} MiB are {n_tokens} tokens in f16",
               flush=True)
         self.assertGreater(grown["f16"], 0.9 * exact)
-        self.assertLess(grown["turbo4"], 0.5 * exact)
+        self.assertGreater(grown["f16"] - grown["turbo4"], exact / 3)
 
     def test_hosts_of_another_scheme_are_refused(self):
         hosts = self.machines(1)
