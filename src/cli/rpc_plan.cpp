@@ -52,7 +52,7 @@ Result<Needs> needs_of(const std::filesystem::path& path, const KvPlan& plan,
                        const ContextShape& asked) {
   const Result<GgufModel> file = GgufModel::open(path);
   if (!file) return std::unexpected(file.error());
-  Result<ModelProfile> profile = read_profile(path, {.are_plain = plan.has_products});
+  Result<ModelProfile> profile = read_profile(path, {.are_plain = true});
   if (!profile) return std::unexpected(profile.error());
   const Result<KvScheme> scheme = parse_kv_scheme(plan.scheme);
   if (!scheme) return std::unexpected(scheme.error());
@@ -143,7 +143,10 @@ Result<KvPlan> plan_over_hosts(const std::string& hosts, const std::filesystem::
   if (!found) return std::unexpected(found.error());
   MemoryWish all = memory;
   for (const HostMemory& host : *found) all.available_bytes += host.free_bytes;
-  Result<KvPlan> plan = plan_kv(model, kv, context, all, weights);
+  // What is faster here would make answers depend on who has which layers.
+  WeightWish everywhere = weights;
+  if (everywhere.prompts == "auto") everywhere.prompts = "off";
+  Result<KvPlan> plan = plan_kv(model, kv, context, all, everywhere);
   if (!plan) return plan;
   const Result<Needs> needs = needs_of(model, *plan, context.shape);
   if (!needs) return std::unexpected(needs.error());

@@ -137,8 +137,9 @@ Result<Model> Model::load(const ModelOptions& options) {
     devices.push_back(nullptr);
     params.devices = devices.data();
   }
-  // Stock's layouts are not our kernels' to read.
-  params.use_extra_bufts = options.is_repacked && !options.has_products;
+  // Stock's layouts are not our kernels' to read. Other machines have plain rows, which are rounded
+  // in another order: an answer must not depend on who has which layers.
+  params.use_extra_bufts = options.is_repacked && !options.has_products && !is_spread;
   bool was_cancelled = false;
   const std::function<bool(float)> progress = [&](float done) {
     was_cancelled = options.on_progress && !options.on_progress(done);

@@ -39,7 +39,7 @@ struct ModelOptions {
   // Whether the plugin's own kernels read prompts. Weights are then mapped from the file as they are
   // (docs/products.md).
   bool has_products = false;
-  // Layers that other machines compute.
+  // Layers that other machines compute. Weights are then as they are in the file, everywhere.
   Spread spread = {};
   // Whether stock may copy weights into layouts of its own.
   bool is_repacked = true;
