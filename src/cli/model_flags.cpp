@@ -109,8 +109,7 @@ void add_weight_options(CLI::App& command, WeightWish& weights) {
 void add_draft_options(CLI::App& command, DraftWish& draft) {
   constexpr const char* kAbout =
       "A small model with the same vocabulary, which guesses too; what it takes is measured, and "
-      "it "
-      "is asked where it pays (also -md and --model-draft, as in llama-server)";
+      "it is asked where it pays (also -md, as in llama-server)";
   command.add_option("--draft-model", draft.model, kAbout)->type_name("FILE");
   command.allow_non_standard_option_names();
   command.add_option("--model-draft,-md", draft.model, kAbout)->group("");  // not in --help
@@ -145,10 +144,11 @@ Speculates speculates_of(const std::string& word) {
 
 void add_rpc_option(CLI::App& command, std::string& hosts) {
   command
-      .add_option("--rpc", hosts,
-                  "Machines that compute a part of the model's layers: where ggml-rpc-server "
-                  "listens on each, dealt by the memory that each has left. Neither password nor "
-                  "encryption: use a tunnel (docs/fleet.md)")
+      .add_option(
+          "--rpc", hosts,
+          "Machines that compute a part of the model's layers: where ggml-rpc-server "
+          "listens on each, dealt by the memory that each has left; it has neither password "
+          "nor encryption, so use a tunnel (docs/fleet.md)")
       ->type_name("HOST:PORT,...");
 }
 
