@@ -165,7 +165,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                             {"speculate", (*engine)->speculates() ? options.speculate : "off"},
                             {"context", (*engine)->n_context()},
                             {"why", kv.why_context}});
-  if ((*engine)->has_draft_model()) {
+  if (named.draft && (*engine)->has_draft_model()) {
     log::info("serve.draft_model", {{"name", named.name},
                                     {"path", named.draft->path.string()},
                                     {"kv", named.draft->kv.scheme},

@@ -110,7 +110,7 @@ RpcWatch::RpcWatch(std::vector<Connection> connections, UniqueFd stop, OnLost on
 
 RpcWatch::~RpcWatch() {
   const std::uint64_t one = 1;
-  (void)write_exactly(stop_.get(), std::as_bytes(std::span(&one, 1)));
+  (void)!::write(stop_.get(), &one, sizeof(one));
   thread_.join();
   ggml_set_abort_callback(nullptr);
   watch_of_process = nullptr;
