@@ -3,8 +3,10 @@
 #include "bench/speed/kept_depth.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -69,15 +71,17 @@ struct Case {
 class KeptDepthTest : public testing::TestWithParam<Case> {
  protected:
   KeptDepthTest()
-      : model(load(GetParam().kv, GetParam().kv_memory)),
-        kept(model.context(), testing::TempDir() + "/depth.state", 1) {}
-  ~KeptDepthTest() override { std::filesystem::remove(testing::TempDir() + "/depth.state"); }
+      : model(load(GetParam().kv, GetParam().kv_memory)), kept(model.context(), path, 1) {}
+  ~KeptDepthTest() override { std::filesystem::remove(path); }
 
   [[nodiscard]] llama_pos last() const {
     return llama_memory_seq_pos_max(llama_get_memory(model.context()), 0);
   }
 
   Model model;
+  // Its own: these tests run at the same time.
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) /
+                                     ("depth_" + std::to_string(::getpid()) + ".state");
   KeptDepth kept;
 };
 
@@ -119,7 +123,12 @@ TEST_P(KeptDepthTest, IsRestored) {
 INSTANTIATE_TEST_SUITE_P(Schemes, KeptDepthTest,
                          testing::Values(Case{"turbo4", ""}, Case{"turbo4,attend=512", ""},
                                          Case{"turbo4,attend=512", "64KiB"},
-                                         Case{"turbo8v3,attend=512", "64KiB"}));
+                                         Case{"turbo8v3,attend=512", "64KiB"}),
+                         [](const auto& one) {
+                           std::string name = one.param.kv;
+                           std::erase_if(name, [](char c) { return c == ',' || c == '='; });
+                           return name + (*one.param.kv_memory == '\0' ? "" : "_on_disk");
+                         });
 
 }  // namespace
 }  // namespace slipstream::bench
