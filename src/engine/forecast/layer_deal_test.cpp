@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+constexpr std::uint64_t kOneGiB = std::uint64_t{1} << 30;
 
 std::vector<int> deal(const std::vector<std::uint64_t>& layers,
                       const std::vector<LayerTaker>& machines) {
@@ -19,38 +19,41 @@ std::vector<int> deal(const std::vector<std::uint64_t>& layers,
 }
 
 TEST(LayerDeal, AllFillTheSameShareOfTheirMemory) {
-  const std::vector<std::uint64_t> layers(28, kGiB);
-  EXPECT_THAT(deal(layers, {{"a", 32 * kGiB}, {"b", 32 * kGiB}}), ElementsAre(14, 14));
-  EXPECT_THAT(deal(layers, {{"a", 8 * kGiB}, {"b", 16 * kGiB}, {"c", 32 * kGiB}}),
+  const std::vector<std::uint64_t> layers(28, kOneGiB);
+  EXPECT_THAT(deal(layers, {{"a", 32 * kOneGiB}, {"b", 32 * kOneGiB}}), ElementsAre(14, 14));
+  EXPECT_THAT(deal(layers, {{"a", 8 * kOneGiB}, {"b", 16 * kOneGiB}, {"c", 32 * kOneGiB}}),
               ElementsAre(4, 8, 16));
 }
 
 TEST(LayerDeal, CountsWhatIsNotLayers) {
-  const std::vector<std::uint64_t> layers(10, kGiB);
-  EXPECT_THAT(deal(layers, {{"a", 10 * kGiB}, {"b", 10 * kGiB, 4 * kGiB, true}}),
+  const std::vector<std::uint64_t> layers(10, kOneGiB);
+  EXPECT_THAT(deal(layers, {{"a", 10 * kOneGiB}, {"b", 10 * kOneGiB, 4 * kOneGiB, true}}),
               ElementsAre(7, 3));
 }
 
 TEST(LayerDeal, LargeLayersCount) {
-  EXPECT_THAT(deal({4 * kGiB, kGiB, kGiB, kGiB, kGiB}, {{"a", 8 * kGiB}, {"b", 8 * kGiB}}),
+  EXPECT_THAT(deal({4 * kOneGiB, kOneGiB, kOneGiB, kOneGiB, kOneGiB},
+                   {{"a", 8 * kOneGiB}, {"b", 8 * kOneGiB}}),
               ElementsAre(1, 4));
 }
 
 TEST(LayerDeal, WhoIsFullGetsNone) {
-  EXPECT_THAT(deal(std::vector<std::uint64_t>(4, kGiB), {{"a", kGiB / 2}, {"b", 8 * kGiB}}),
-              ElementsAre(0, 4));
+  EXPECT_THAT(
+      deal(std::vector<std::uint64_t>(4, kOneGiB), {{"a", kOneGiB / 2}, {"b", 8 * kOneGiB}}),
+      ElementsAre(0, 4));
 }
 
 TEST(LayerDeal, UsesTheLastByte) {
-  EXPECT_THAT(deal(std::vector<std::uint64_t>(4, kGiB), {{"a", 2 * kGiB}, {"b", 2 * kGiB}}),
-              ElementsAre(2, 2));
+  EXPECT_THAT(
+      deal(std::vector<std::uint64_t>(4, kOneGiB), {{"a", 2 * kOneGiB}, {"b", 2 * kOneGiB}}),
+      ElementsAre(2, 2));
 }
 
 TEST(LayerDeal, RefusesWithTheNumbers) {
-  const std::vector<std::uint64_t> layers(28, kGiB);
-  const Result<std::vector<int>> dealt =
-      deal_layers(layers, std::vector<LayerTaker>{{"10.0.0.2:50052", 8 * kGiB, kGiB},
-                                                  {"this machine", 16 * kGiB, 2 * kGiB, true}});
+  const std::vector<std::uint64_t> layers(28, kOneGiB);
+  const Result<std::vector<int>> dealt = deal_layers(
+      layers, std::vector<LayerTaker>{{"10.0.0.2:50052", 8 * kOneGiB, kOneGiB},
+                                      {"this machine", 16 * kOneGiB, 2 * kOneGiB, true}});
   ASSERT_FALSE(dealt);
   EXPECT_EQ(dealt.error().code, Code::kOutOfMemory);
   EXPECT_THAT(dealt.error().message, HasSubstr("28 layers take 28.0 GiB"));
@@ -60,9 +63,10 @@ TEST(LayerDeal, RefusesWithTheNumbers) {
 }
 
 TEST(LayerDeal, RefusesIfWhatIsNeededDoesNotFit) {
-  const std::vector<std::uint64_t> layers(2, kGiB);
+  const std::vector<std::uint64_t> layers(2, kOneGiB);
   EXPECT_FALSE(deal_layers(
-      layers, std::vector<LayerTaker>{{"a", 8 * kGiB}, {"this machine", kGiB, 2 * kGiB, true}}));
+      layers,
+      std::vector<LayerTaker>{{"a", 8 * kOneGiB}, {"this machine", kOneGiB, 2 * kOneGiB, true}}));
 }
 
 }  // namespace
