@@ -142,6 +142,7 @@ Result<std::vector<RpcHost>> parse_rpc_hosts(std::string_view list) {
     }
     hosts.push_back(std::move(host));
   }
+  if (hosts.empty()) return fail(Code::kInvalidArgument, "--rpc names no host");
   if (hosts.size() > kRpcHostsMax) {
     return fail(Code::kInvalidArgument,
                 format_text("--rpc names {} hosts; {} are possible", hosts.size(), kRpcHostsMax));
