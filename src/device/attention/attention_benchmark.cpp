@@ -233,10 +233,5 @@ void register_all() {
 }  // namespace slipstream::turbo
 
 int main(int argc, char** argv) {
-  using namespace slipstream::turbo;
-  if (!limit_kernels_of_environment()) return 2;
-  register_all();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
+  return slipstream::turbo::run_benchmarks(argc, argv, slipstream::turbo::register_all);
 }

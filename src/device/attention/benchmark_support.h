@@ -88,4 +88,14 @@ inline double median(std::vector<double> values) {
   return *middle;
 }
 
+// main() of a program of benchmarks.
+inline int run_benchmarks(int argc, char** argv, void (*register_all)()) {
+  if (!limit_kernels_of_environment()) return 2;
+  register_all();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
+
 }  // namespace slipstream::turbo
