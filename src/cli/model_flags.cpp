@@ -149,7 +149,9 @@ void add_rpc_option(CLI::App& command, std::string& hosts) {
           "Machines that compute a part of the model's layers: where ggml-rpc-server "
           "listens on each, dealt by the memory that each has left; it has neither password "
           "nor encryption, so use a tunnel (docs/fleet.md)")
-      ->type_name("HOST:PORT,...");
+      ->type_name("HOST:PORT,...")
+      // As of a variable that is not set: without hosts the model would be computed here.
+      ->check([](const std::string& list) { return list.empty() ? "names no host" : ""; });
 }
 
 void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes) {

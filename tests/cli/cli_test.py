@@ -38,6 +38,7 @@ class Cli(unittest.TestCase):
         for arguments, expected in ((["frobnicate"], "frobnicate"), (["--nonsense"], "--nonsense"),
                                     (["doctor", "--dir"], "--dir"), ([], "doctor"),
                                     (["bench", NEEDLE_MODEL, "-md", NEEDLE_MODEL], "--speculate"),
+                                    (["run", NEEDLE_MODEL, "--rpc", ""], "--rpc: names no host"),
                                     (["run", NEEDLE_MODEL, "-md", NEEDLE_MODEL, "--speculate", "off"],
                                      "--speculate off")):
             result = slipstream(*arguments)
