@@ -8,6 +8,7 @@
 // Errors:  push fails with kOverloaded when full, kCancelled when closed; the item is then dropped.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -44,6 +45,16 @@ class BoundedQueue {
     const MutexLock lock(mutex_);
     const bool woken_by_queue = item_or_closed_.wait(
         mutex_, stop, [this]() SLIP_TSA(no_thread_safety_analysis) { return ready(); });
+    if (!woken_by_queue) return std::nullopt;
+    return take();
+  }
+
+  // The same, but also nothing when the time is up.
+  [[nodiscard]] std::optional<T> pop_for(std::chrono::milliseconds time_max,
+                                         const std::stop_token& stop = {}) {
+    const MutexLock lock(mutex_);
+    const bool woken_by_queue = item_or_closed_.wait_for(
+        mutex_, stop, time_max, [this]() SLIP_TSA(no_thread_safety_analysis) { return ready(); });
     if (!woken_by_queue) return std::nullopt;
     return take();
   }

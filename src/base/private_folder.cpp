@@ -39,21 +39,35 @@ Result<void> sync_to_disk(const UniqueFd& fd, std::string_view what) {
 
 }  // namespace
 
-PrivateFolder::PrivateFolder(std::string path, UniqueFd directory, UniqueFd lock)
-    : path_(std::move(path)), directory_(std::move(directory)), lock_(std::move(lock)) {}
+PrivateFolder::PrivateFolder(std::string path, UniqueFd directory)
+    : path_(std::move(path)), directory_(std::move(directory)) {}
 
 Result<PrivateFolder> PrivateFolder::open(const std::string& path, const std::string& lock_name) {
-  if (Result<void> made = make_folder(path); !made) return std::unexpected(std::move(made.error()));
-  Result<UniqueFd> fd = slipstream::open_file(path, O_RDONLY | O_DIRECTORY);
-  if (!fd) return std::unexpected(std::move(fd.error()));
-  Result<UniqueFd> lock = open_in(*fd, lock_name, O_RDWR | O_CREAT);
-  if (!lock) return std::unexpected(std::move(lock.error()));
-  if (::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return fail_errno(errno, format_text("cannot lock {}", path));
+  Result<PrivateFolder> folder = open_shared(path);
+  if (!folder) return folder;
+  Result<UniqueFd> lock = folder->try_lock(lock_name);
+  if (!lock && lock.error().code == Code::kOverloaded) {
     return fail(Code::kOverloaded,
                 format_text("{} is used by another process: give each its own directory", path));
   }
-  return PrivateFolder(path, std::move(*fd), std::move(*lock));
+  if (!lock) return std::unexpected(std::move(lock.error()));
+  folder->lock_ = std::move(*lock);
+  return folder;
+}
+
+Result<PrivateFolder> PrivateFolder::open_shared(const std::string& path) {
+  if (Result<void> made = make_folder(path); !made) return std::unexpected(std::move(made.error()));
+  Result<UniqueFd> fd = slipstream::open_file(path, O_RDONLY | O_DIRECTORY);
+  if (!fd) return std::unexpected(std::move(fd.error()));
+  return PrivateFolder(path, std::move(*fd));
+}
+
+// flock(2) also holds between the machines of an NFS mount, where Linux makes it a lock of the file.
+Result<UniqueFd> PrivateFolder::try_lock(const std::string& lock_name) const {
+  Result<UniqueFd> lock = open_in(directory_, lock_name, O_RDWR | O_CREAT);
+  if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) return fail_errno(errno, format_text("cannot lock {}", path_));
+  return fail(Code::kOverloaded, format_text("another process has {}/{}", path_, lock_name));
 }
 
 Result<std::vector<std::string>> PrivateFolder::names() const {

@@ -1,12 +1,13 @@
-// PrivateFolder: a directory of files that belongs to one process at a time.
+// PrivateFolder: a directory of files that belongs to one process at a time, or that processes of
+// one user share.
 //
 // A file is written under a temporary name, synced and then renamed: under its own name it is
 // complete or absent, even if the process or the machine dies. Only the owner can read the files.
-// They are opened through the locked directory, even if it is renamed meanwhile, and never through
+// They are opened through the directory, even if it is renamed meanwhile, and never through
 // links.
 //
 // Threads: thread-safe; one thread writes each name.
-// Errors:  as of the system calls; kOverloaded if another process has the directory.
+// Errors:  as of the system calls; kOverloaded if another process has the directory or the lock.
 #pragma once
 
 #include <string>
@@ -22,7 +23,11 @@ class PrivateFolder {
   // Creates the directory (0700) if it is absent, and locks a file in it.
   [[nodiscard]] static Result<PrivateFolder> open(const std::string& path,
                                                   const std::string& lock_name);
+  // The same without a lock. Other processes may have the directory open, on other machines too.
+  [[nodiscard]] static Result<PrivateFolder> open_shared(const std::string& path);
 
+  // Locks a file in it until the descriptor is closed, or the process dies.
+  [[nodiscard]] Result<UniqueFd> try_lock(const std::string& lock_name) const;
   [[nodiscard]] Result<std::vector<std::string>> names() const;
   // openat(2). REQUIRES: the name has no '/'.
   [[nodiscard]] Result<UniqueFd> open_file(const std::string& name, int flags) const;
@@ -38,11 +43,11 @@ class PrivateFolder {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  PrivateFolder(std::string path, UniqueFd directory, UniqueFd lock);
+  PrivateFolder(std::string path, UniqueFd directory);
 
   std::string path_;  // for messages: the directory may have been renamed since
   UniqueFd directory_;
-  UniqueFd lock_;
+  UniqueFd lock_;  // none if it is shared
 };
 
 }  // namespace slipstream

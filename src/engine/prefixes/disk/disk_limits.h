@@ -3,6 +3,7 @@
 // Threads: immutable.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 
 namespace slipstream {
@@ -18,6 +19,8 @@ struct DiskLimits {
   // Beyond this number of files, the least recently used are deleted, as when the configured size
   // is exceeded.
   std::size_t n_prefix_files_max = 16'384;
+  // How long a prefix waits while another process writes to the same directory.
+  std::chrono::milliseconds turn_wait_max = std::chrono::seconds(5);
   // Free space that prefixes leave on a disk; 5 % of the disk if that is less.
   std::size_t disk_reserve_bytes_max = std::size_t{1} << 30;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -11,6 +12,12 @@
 #include "base/log.h"
 
 namespace slipstream {
+namespace {
+
+// How often the directory is looked at for what others have written.
+constexpr std::chrono::milliseconds kLookEvery = std::chrono::seconds(1);
+
+}  // namespace
 
 DiskTier::DiskTier(PrefixDirectory directory, std::uint64_t bytes_max,
                    const Fingerprint& fingerprint, const DiskLimits& limits)
@@ -44,22 +51,16 @@ DiskTier::~DiskTier() {
   if (writer_.joinable()) writer_.join();
 }
 
-// --- start
+// --- what is in the directory
 
 Result<void> DiskTier::scan() {
-  const Result<std::vector<PrefixDirectory::File>> files = directory_.list();
-  if (!files) return std::unexpected(files.error());
-  for (const PrefixDirectory::File& file : *files) {
-    next_id_ = std::max(next_id_, file.id + 1);
-    bool is_corrupt = false;
-    PrefixEntry entry = scan_file(file, is_corrupt);
-    const MutexLock lock(mutex_);
-    if (is_corrupt) ++stats_.n_corrupt;
-    const EntryId superfluous = is_corrupt ? file.id : index_.insert(std::move(entry));
-    if (superfluous != 0) remove(superfluous);
-  }
-  // The budget may have been larger in the last run.
-  if (Result<void> shrunk = make_room(0, 0); !shrunk) return shrunk;
+  Result<PrefixDirectory::Turn> turn = directory_.take_turn(limits_.turn_wait_max);
+  // Without a turn the files can be read, but the budget may have been larger in the last run.
+  if (!turn) log::warn("disk_tier.no_turn", {{"error", turn.error().message}});
+  Result<void> done = look_at_all();
+  if (done && turn) done = make_room(0, 0);
+  oldest_.reset();
+  if (!done) return done;
   const DiskTierStats now = stats();
   log::info("disk_tier.open", {{"directory", directory_.path()},
                                {"n_files", now.n_files},
@@ -68,13 +69,63 @@ Result<void> DiskTier::scan() {
   return {};
 }
 
-PrefixEntry DiskTier::scan_file(const PrefixDirectory::File& file, bool& is_corrupt) const {
-  // A file that cannot be read now, or is of another version or fingerprint, keeps its entry.
-  PrefixEntry entry = {.id = file.id, .file_bytes = file.file_bytes};
-  Result<UniqueFd> fd = directory_.open_file(file.id);
+// The time of change has steps of milliseconds, and another process may change the directory twice
+// in one, so that a look comes between: it is looked at until nothing has changed since last time.
+void DiskTier::look() {
+  const Result<std::int64_t> changed_at_ns = directory_.changed_at_ns();
+  if (!changed_at_ns) return;
+  const bool has_changed = *changed_at_ns != changed_at_ns_;
+  if (!has_changed && is_settled_) return;
+  is_settled_ = !has_changed;
+  changed_at_ns_ = *changed_at_ns;
+  if (Result<void> looked = look_at_all(); !looked) {
+    log::debug("disk_tier.look_failed", {{"error", looked.error().message}});
+  }
+}
+
+Result<void> DiskTier::look_at_all() {
+  Result<std::vector<EntryId>> there = directory_.ids();
+  if (!there) return std::unexpected(std::move(there.error()));
+  std::ranges::sort(*there);
+  std::vector<EntryId> appeared;
+  {
+    const MutexLock lock(mutex_);
+    const std::vector<EntryId> known = index_.ids();
+    std::ranges::set_difference(*there, known, std::back_inserter(appeared));
+    std::vector<EntryId> gone;
+    std::ranges::set_difference(known, *there, std::back_inserter(gone));
+    for (const EntryId id : gone) index_.erase(id);
+  }
+  for (const EntryId id : appeared) look_at(id);
+  return {};
+}
+
+void DiskTier::look_at(EntryId id) {
+  Result<PrefixEntry> entry = head_of(id);
+  const bool is_corrupt = !entry && entry.error().code == Code::kCorrupt;
+  if (!entry && !is_corrupt) return;  // somebody has deleted it
+  EntryId superfluous = id;
+  {
+    const MutexLock lock(mutex_);
+    if (is_corrupt) ++stats_.n_corrupt;
+    if (entry) superfluous = index_.insert(std::move(*entry));
+  }
+  if (superfluous != 0) remove(superfluous);
+}
+
+// Fails if the file is damaged or absent. One that cannot be read now, or is of another version or
+// fingerprint, has an entry without tokens.
+Result<PrefixEntry> DiskTier::head_of(EntryId id) const {
+  const Result<std::uint64_t> file_bytes = directory_.file_bytes(id);
+  if (!file_bytes) return std::unexpected(file_bytes.error());
+  PrefixEntry entry = {.id = id, .file_bytes = *file_bytes};
+  Result<UniqueFd> fd = directory_.open_file(id);
+  if (!fd && fd.error().code == Code::kNotFound) return std::unexpected(std::move(fd.error()));
   if (!fd) return entry;
-  const Result<PrefixFile> opened = PrefixFile::open(std::move(*fd), limits_);
-  is_corrupt = !opened && opened.error().code == Code::kCorrupt;
+  Result<PrefixFile> opened = PrefixFile::open(std::move(*fd), limits_);
+  if (!opened && opened.error().code == Code::kCorrupt) {
+    return std::unexpected(std::move(opened.error()));
+  }
   if (!opened || opened->head().fingerprint != fingerprint_) return entry;
   entry.salt = opened->head().salt;
   entry.tokens = opened->head().tokens;
@@ -106,7 +157,6 @@ Result<std::vector<std::byte>> DiskTier::read(EntryId id) {
   directory_.touch(id, std::chrono::system_clock::now());
   const MutexLock lock(mutex_);
   ++stats_.n_hits;
-  index_.use(id);
   used_at_.erase(id);  // that use was earlier
   return state;
 }
@@ -147,6 +197,7 @@ void DiskTier::forget(EntryId id, const Error& why) {
     index_.erase(id);
     if (why.code == Code::kCorrupt) ++stats_.n_corrupt;
   }
+  if (why.code == Code::kNotFound) return;  // another process has removed it
   log::warn("disk_tier.unreadable", {{"id", id}, {"error", why.message}});
   remove(id);
 }
@@ -187,7 +238,6 @@ bool DiskTier::takes_or_uses(std::uint64_t salt, std::span<const Token> tokens,
                              std::uint64_t state_bytes) {
   if (takes(salt, tokens, state_bytes)) return true;
   if (const EntryId stored = index_.covering(salt, tokens); stored != 0) {
-    index_.use(stored);
     used_at_[stored] = std::chrono::system_clock::now();
   }
   return false;
@@ -222,15 +272,22 @@ void DiskTier::flush() {
 // --- the writing thread
 
 void DiskTier::run(const std::stop_token& stop) {
-  // After a stop request, pop() still returns what is queued; that is dropped.
-  for (auto job = queue_.pop(stop); job && !stop.stop_requested(); job = queue_.pop(stop)) {
+  while (!stop.stop_requested()) {
+    // After a stop request what is queued is dropped.
+    std::optional<Job> job = queue_.pop_for(kLookEvery, stop);
+    if (stop.stop_requested()) break;
     try {
-      store(*job);
+      if (job) {
+        work_off(*job, stop);
+      } else {
+        look();
+      }
     } catch (const std::exception& error) {  // such as bad_alloc: it costs this prefix
       report(fail(Code::kOutOfMemory, error.what()));
     }
-    job.reset();  // frees its memory before the next is taken
     remember_uses();
+    if (!job) continue;
+    job.reset();  // frees its memory before the next is taken
     const MutexLock lock(mutex_);
     pending_bytes_ -= pending_.front().state_bytes;
     pending_.pop_front();
@@ -248,23 +305,45 @@ void DiskTier::remember_uses() {
   for (const auto& [id, when] : used_at) directory_.touch(id, when);
 }
 
-void DiskTier::store(const Job& job) {
-  const EntryId id = next_id_++;
-  const Result<std::uint64_t> written = write_file(id, job);
-  if (!written) directory_.discard(id);
-  report(written);
-  if (!written) return;
+void DiskTier::work_off(const Job& job, const std::stop_token& stop) {
+  report(store(job, stop));
+  oldest_.reset();
+}
+
+Result<void> DiskTier::store(const Job& job, const std::stop_token& stop) {
+  const Result<PrefixDirectory::Turn> turn = directory_.take_turn(limits_.turn_wait_max, stop);
+  if (!turn) return std::unexpected(turn.error());
+  if (Result<void> looked = look_at_all(); !looked) return looked;
+  {
+    const MutexLock lock(mutex_);
+    const EntryId stored = index_.covering(job.head.salt, job.head.tokens);
+    if (stored != 0) {  // by another process, meanwhile
+      used_at_[stored] = std::chrono::system_clock::now();
+      return {};
+    }
+  }
+  const EntryId id = new_id();
+  const Result<std::uint64_t> file_bytes = write_file(id, job);
+  if (!file_bytes) {
+    directory_.discard(id);
+    return std::unexpected(file_bytes.error());
+  }
   EntryId superfluous = 0;
   {
     const MutexLock lock(mutex_);
+    ++stats_.n_writes;
     superfluous = index_.insert({.id = id,
                                  .salt = job.head.salt,
                                  .tokens = job.head.tokens,
                                  .state_bytes = job.head.state_bytes,
-                                 .file_bytes = *written});
+                                 .file_bytes = *file_bytes});
   }
   if (superfluous != 0) remove(superfluous);
+  return {};
 }
+
+// Never one that was there before: another process may still know the file of that name.
+EntryId DiskTier::new_id() { return std::max<EntryId>(random_() >> 1U, 1); }
 
 Result<std::uint64_t> DiskTier::write_file(EntryId id, const Job& job) {
   Result<UniqueFd> fd = directory_.create(id);
@@ -281,47 +360,69 @@ Result<std::uint64_t> DiskTier::write_file(EntryId id, const Job& job) {
 }
 
 // Deletes the least recently used files until a file of n_written bytes may grow by n_more. Called
-// for each block, because the compressed size of a state is not known beforehand.
+// for each block, because the compressed size of a state is not known beforehand. REQUIRES: a turn.
 Result<void> DiskTier::make_room(std::uint64_t n_written, std::uint64_t n_more) {
   const Result<std::uint64_t> spare_bytes = directory_.spare_bytes(limits_.disk_reserve_bytes_max);
   if (!spare_bytes) return std::unexpected(spare_bytes.error());
-  std::vector<EntryId> evicted;
+  const std::uint64_t over_disk = n_more - std::min(n_more, *spare_bytes);
+  const std::size_t n_entries_max = limits_.n_prefix_files_max - (n_more > 0 ? 1 : 0);
+  std::uint64_t bytes_max = 0;
   {
     const MutexLock lock(mutex_);
-    const std::uint64_t wanted_bytes = index_.file_bytes() + n_written + n_more;
-    const std::uint64_t over_budget = wanted_bytes - std::min(wanted_bytes, bytes_max_);
-    const std::uint64_t over_disk = n_more - std::min(n_more, *spare_bytes);
-    std::uint64_t n_to_free = std::max(over_budget, over_disk);
-    if (n_to_free > index_.file_bytes()) {
+    const std::uint64_t bytes = index_.file_bytes();
+    const std::uint64_t n_new = n_written + n_more;
+    if (n_new > bytes_max_ || over_disk > bytes) {
       return fail(Code::kOverloaded, format_text("{} bytes more do not fit: {} has {} to spare",
                                                  n_more, directory_.path(), *spare_bytes));
     }
-    const std::size_t n_entries_max = limits_.n_prefix_files_max - (n_more > 0 ? 1 : 0);
-    while (n_to_free > 0 || index_.n_entries() > n_entries_max) {
-      const EntryId id = index_.least_recently_used();
-      n_to_free -= std::min(n_to_free, index_.entry(id)->file_bytes);
-      index_.erase(id);
-      evicted.push_back(id);
-    }
-    stats_.n_evicted += evicted.size();
+    bytes_max = std::min(bytes_max_ - n_new, bytes - over_disk);
   }
-  for (const EntryId id : evicted) remove(id);
+  const auto has_room = [&] {
+    const MutexLock lock(mutex_);
+    return index_.file_bytes() <= bytes_max && index_.n_entries() <= n_entries_max;
+  };
+  while (!has_room()) {
+    if (!evict_oldest()) {
+      return fail(Code::kOverloaded,
+                  format_text("{}: no file is left to be deleted", directory_.path()));
+    }
+  }
   return {};
 }
 
+bool DiskTier::evict_oldest() {
+  if (!oldest_) {
+    remember_uses();
+    Result<std::vector<PrefixDirectory::File>> files = directory_.list();
+    if (!files) return false;
+    oldest_.emplace(files->begin(), files->end());
+  }
+  if (oldest_->empty()) return false;
+  const EntryId id = oldest_->front().id;
+  oldest_->pop_front();
+  {
+    const MutexLock lock(mutex_);
+    if (index_.entry(id) == nullptr) return true;
+    index_.erase(id);
+    ++stats_.n_evicted;
+  }
+  remove(id);
+  return true;
+}
+
 // Logs one line when writing starts to fail and one when it works again.
-void DiskTier::report(const Result<std::uint64_t>& written) {
+void DiskTier::report(const Result<void>& stored) {
   bool was_failing = false;
   {
     const MutexLock lock(mutex_);
-    ++(written ? stats_.n_writes : stats_.n_write_failures);
-    was_failing = std::exchange(is_failing_, !written.has_value());
+    if (!stored) ++stats_.n_write_failures;
+    was_failing = std::exchange(is_failing_, !stored.has_value());
   }
-  if (!written && !was_failing) {
+  if (!stored && !was_failing) {
     log::warn("disk_tier.write_failed",
-              {{"directory", directory_.path()}, {"error", written.error().message}});
+              {{"directory", directory_.path()}, {"error", stored.error().message}});
   }
-  if (written && was_failing) {
+  if (stored && was_failing) {
     log::info("disk_tier.write_works_again", {{"directory", directory_.path()}});
   }
 }

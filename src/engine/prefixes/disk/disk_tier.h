@@ -1,12 +1,16 @@
 // DiskTier: keeps idle prefixes of the KV cache as files that survive a restart. Prefixes from
 // memory, the first tier, are written here and read back when a request needs them again.
 //
+// Processes share a directory, and what one of them wrote another finds within a second: replicas
+// of a server on one file system, or a server and its successor.
+//
 // The files together never exceed bytes_max and leave the disk's reserve free (DiskLimits); the
-// least recently used are deleted first. A damaged file is deleted when it is read. A disk that is
-// full, fails or is gone costs only the prefixes to be written; the log gets one line.
+// least recently used are deleted first, whoever wrote them. A damaged file is deleted when it is
+// read. A disk that is full, fails or is gone costs only the prefixes to be written; the log gets
+// one line.
 //
 // Threads: thread-safe. find(), wants() and write() never wait for the disk: a thread writes.
-// Errors:  open: kOverloaded if another process has the directory; others as of file operations.
+// Errors:  open: as of file operations.
 //          read: kNotFound (deleted meanwhile) or kCorrupt; both are misses, nothing to repair.
 #pragma once
 
@@ -16,6 +20,8 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <random>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -89,7 +95,10 @@ class DiskTier {
   DiskTier(PrefixDirectory directory, std::uint64_t bytes_max, const Fingerprint& fingerprint,
            const DiskLimits& limits);
   [[nodiscard]] Result<void> scan();
-  [[nodiscard]] PrefixEntry scan_file(const PrefixDirectory::File& file, bool& is_corrupt) const;
+  void look();
+  [[nodiscard]] Result<void> look_at_all();
+  void look_at(EntryId id);
+  [[nodiscard]] Result<PrefixEntry> head_of(EntryId id) const;
 
   [[nodiscard]] bool takes(std::uint64_t salt, std::span<const Token> tokens,
                            std::uint64_t state_bytes) const SLIP_TSA(requires_capability(mutex_));
@@ -97,11 +106,14 @@ class DiskTier {
                                    std::uint64_t state_bytes) SLIP_TSA(requires_capability(mutex_));
 
   void run(const std::stop_token& stop);
-  void store(const Job& job);
+  void work_off(const Job& job, const std::stop_token& stop);
+  [[nodiscard]] Result<void> store(const Job& job, const std::stop_token& stop);
+  [[nodiscard]] EntryId new_id();
   void remember_uses();
   [[nodiscard]] Result<std::uint64_t> write_file(EntryId id, const Job& job);
   [[nodiscard]] Result<void> make_room(std::uint64_t n_written, std::uint64_t n_more);
-  void report(const Result<std::uint64_t>& written);
+  [[nodiscard]] bool evict_oldest();
+  void report(const Result<void>& stored);
 
   [[nodiscard]] Result<std::vector<std::byte>> read_file(EntryId id) const;
   void forget(EntryId id, const Error& why);
@@ -116,13 +128,18 @@ class DiskTier {
   PrefixIndex index_ SLIP_GUARDED_BY(mutex_);
   std::deque<Pending> pending_ SLIP_GUARDED_BY(mutex_);
   std::uint64_t pending_bytes_ SLIP_GUARDED_BY(mutex_) = 0;
-  // Uses without a read. The writing thread stores them with the files when it next runs.
+  // Uses without a read. The writing thread stores them with the files.
   std::map<EntryId, std::chrono::system_clock::time_point> used_at_ SLIP_GUARDED_BY(mutex_);
   DiskTierStats stats_ SLIP_GUARDED_BY(mutex_);
   bool is_failing_ SLIP_GUARDED_BY(mutex_) = false;
   std::condition_variable_any nothing_pending_;
 
-  EntryId next_id_ = 1;  // used by scan(), then by the writing thread only
+  // Used by scan(), then by the writing thread only:
+  std::mt19937_64 random_{std::random_device{}()};
+  std::int64_t changed_at_ns_ = 0;  // when it was looked at
+  bool is_settled_ = false;         // it had not changed since the look before that
+  std::optional<std::deque<PrefixDirectory::File>> oldest_;  // in this turn, if somebody asked
+
   BoundedQueue<Job> queue_;
   std::jthread writer_;  // last: it uses all members above
 };

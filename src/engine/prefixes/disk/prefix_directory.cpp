@@ -9,7 +9,9 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <tuple>
+#include <utility>
 
 #include "base/format.h"
 #include "base/log.h"
@@ -23,6 +25,7 @@ constexpr std::string_view kTemporaryEnd = ".kv.partial";
 constexpr const char* kLockName = "prefix.lock";
 constexpr std::size_t kIdDigits = 16;
 constexpr std::uint64_t kReservePart = 20;  // 1/20 of the disk: 5 %
+constexpr std::chrono::milliseconds kAskAgain(20);
 
 std::string name_of(EntryId id, std::string_view end) {
   return format_text("{}{:016x}{}", kStart, id, end);
@@ -49,14 +52,46 @@ std::optional<EntryId> id_of(std::string_view name, std::string_view end) {
 PrefixDirectory::PrefixDirectory(PrivateFolder folder) : folder_(std::move(folder)) {}
 
 Result<PrefixDirectory> PrefixDirectory::open(const std::string& path) {
-  Result<PrivateFolder> folder = PrivateFolder::open(path, kLockName);
+  Result<PrivateFolder> folder = PrivateFolder::open_shared(path);
   if (!folder) return std::unexpected(std::move(folder.error()));
-  Result<std::vector<std::string>> names = folder->names();
+  return PrefixDirectory(std::move(*folder));
+}
+
+Result<PrefixDirectory::Turn> PrefixDirectory::take_turn(std::chrono::milliseconds time_max,
+                                                         const std::stop_token& stop) const {
+  const auto end = std::chrono::steady_clock::now() + time_max;
+  Result<UniqueFd> lock = folder_.try_lock(kLockName);
+  // A lock with a time limit does not exist, so it is asked for again and again.
+  while (!lock && lock.error().code == Code::kOverloaded && !stop.stop_requested() &&
+         std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kAskAgain);
+    lock = folder_.try_lock(kLockName);
+  }
+  if (!lock) return std::unexpected(std::move(lock.error()));
+  Result<std::vector<std::string>> names = folder_.names();
   if (!names) return std::unexpected(std::move(names.error()));
   for (const std::string& name : *names) {
-    if (id_of(name, kTemporaryEnd)) folder->discard(name);
+    if (id_of(name, kTemporaryEnd)) folder_.discard(name);
   }
-  return PrefixDirectory(std::move(*folder));
+  return Turn(std::move(*lock));
+}
+
+Result<std::int64_t> PrefixDirectory::changed_at_ns() const {
+  struct stat status{};
+  if (::fstat(folder_.fd(), &status) != 0) {
+    return fail_errno(errno, format_text("cannot look at {}", path()));
+  }
+  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+Result<std::vector<EntryId>> PrefixDirectory::ids() const {
+  Result<std::vector<std::string>> names = folder_.names();
+  if (!names) return std::unexpected(std::move(names.error()));
+  std::vector<EntryId> ids;
+  for (const std::string& name : *names) {
+    if (const std::optional<EntryId> id = id_of(name, kEnd)) ids.push_back(*id);
+  }
+  return ids;
 }
 
 Result<std::vector<PrefixDirectory::File>> PrefixDirectory::list() const {
@@ -76,6 +111,17 @@ Result<std::vector<PrefixDirectory::File>> PrefixDirectory::list() const {
   }
   std::ranges::sort(files, {}, [](const File& file) { return std::tie(file.used_at_ns, file.id); });
   return files;
+}
+
+Result<std::uint64_t> PrefixDirectory::file_bytes(EntryId id) const {
+  struct stat status{};
+  if (::fstatat(folder_.fd(), name_of(id, kEnd).c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    return fail_errno(errno, format_text("cannot look at {}", name_of(id, kEnd)));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return fail(Code::kUnsupported, format_text("{} is no file", name_of(id, kEnd)));
+  }
+  return static_cast<std::uint64_t>(status.st_size);
 }
 
 Result<UniqueFd> PrefixDirectory::open_file(EntryId id) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 #include <utility>
 
 #include "base/check.h"
@@ -34,7 +35,7 @@ DiskMatch PrefixIndex::find(std::uint64_t salt, std::span<const Token> tokens) c
     best = {.id = id,
             .n_common = n,
             .n_stored = static_cast<int>(key.tokens.size()),
-            .state_bytes = entries_.at(id).entry.state_bytes};
+            .state_bytes = entries_.at(id).state_bytes};
   };
   const auto behind = by_tokens_.lower_bound({salt, tokens});
   if (behind != by_tokens_.end()) consider(*behind);
@@ -50,7 +51,7 @@ EntryId PrefixIndex::covering(std::uint64_t salt, std::span<const Token> tokens)
 
 const PrefixEntry* PrefixIndex::entry(EntryId id) const {
   const auto found = entries_.find(id);
-  return found == entries_.end() ? nullptr : &found->second.entry;
+  return found == entries_.end() ? nullptr : &found->second;
 }
 
 EntryId PrefixIndex::insert(PrefixEntry entry) {
@@ -68,32 +69,22 @@ EntryId PrefixIndex::insert(PrefixEntry entry) {
   }
   const EntryId id = entry.id;
   file_bytes_ += entry.file_bytes;
-  by_use_.emplace(++n_uses_, id);
-  const auto& used = entries_.emplace(id, Used{std::move(entry), n_uses_}).first->second;
-  if (!used.entry.tokens.empty()) by_tokens_.emplace(Key{used.entry.salt, used.entry.tokens}, id);
+  const PrefixEntry& kept = entries_.emplace(id, std::move(entry)).first->second;
+  if (!kept.tokens.empty()) by_tokens_.emplace(Key{kept.salt, kept.tokens}, id);
   return superfluous;
-}
-
-void PrefixIndex::use(EntryId id) {
-  const auto found = entries_.find(id);
-  if (found == entries_.end()) return;
-  by_use_.erase(found->second.use_no);
-  found->second.use_no = ++n_uses_;
-  by_use_.emplace(n_uses_, id);
 }
 
 void PrefixIndex::erase(EntryId id) {
   const auto found = entries_.find(id);
   if (found == entries_.end()) return;
-  const auto& [entry, use_no] = found->second;
+  const PrefixEntry& entry = found->second;
   file_bytes_ -= entry.file_bytes;
-  by_use_.erase(use_no);
   if (!entry.tokens.empty()) by_tokens_.erase(Key{entry.salt, entry.tokens});
   entries_.erase(found);
 }
 
-EntryId PrefixIndex::least_recently_used() const {
-  return by_use_.empty() ? 0 : by_use_.begin()->second;
+std::vector<EntryId> PrefixIndex::ids() const {
+  return {std::from_range, std::views::keys(entries_)};
 }
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
-// PrefixIndex: which prefixes are on disk, which of them shares most with a prompt, and which is
-// the least recently used. Pure: no files, no clock.
+// PrefixIndex: which prefixes are on disk, and which of them shares most with a prompt. Pure: no
+// files, no clock.
 //
 // Entries are sorted by their tokens: the entry that shares most with a prompt is next to the
 // prompt's own position, and an entry that begins with a prefix comes right after it. No entry
@@ -44,13 +44,12 @@ class PrefixIndex {
   [[nodiscard]] EntryId covering(std::uint64_t salt, std::span<const Token> tokens) const;
   [[nodiscard]] const PrefixEntry* entry(EntryId id) const;
 
-  // Inserts the entry as most recently used. Returns the id that is superfluous and not in the
-  // index: a shorter entry that this one begins with, or this one if a longer one exists; else 0.
+  // Returns the id that is superfluous and not in the index: a shorter entry that this one begins
+  // with, or this one if a longer one exists; else 0.
   EntryId insert(PrefixEntry entry);
-  void use(EntryId id);
   void erase(EntryId id);
 
-  [[nodiscard]] EntryId least_recently_used() const;  // 0 if the index is empty
+  [[nodiscard]] std::vector<EntryId> ids() const;
   [[nodiscard]] std::size_t n_entries() const { return entries_.size(); }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
 
@@ -61,15 +60,9 @@ class PrefixIndex {
     bool operator<(const Key& other) const;
     [[nodiscard]] bool begins_with(const Key& other) const;
   };
-  struct Used {
-    PrefixEntry entry;
-    std::uint64_t use_no;  // later ones are larger
-  };
 
-  std::map<EntryId, Used> entries_;
+  std::map<EntryId, PrefixEntry> entries_;
   std::map<Key, EntryId> by_tokens_;
-  std::map<std::uint64_t, EntryId> by_use_;
-  std::uint64_t n_uses_ = 0;
   std::uint64_t file_bytes_ = 0;
 };
 
