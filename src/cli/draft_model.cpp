@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/log.h"
 #include "cli/hub/find_model.h"
 #include "engine/speculation/model_drafts.h"
+#include "engine/speculation/mtp_layer.h"
 
 namespace slipstream {
 namespace {
@@ -56,6 +58,22 @@ Result<std::optional<Model>> load_draft(const std::optional<DraftPlan>& plan, in
                                      .on_progress = std::move(on_progress)});
   if (!model) return named(model.error());
   return std::move(*model);
+}
+
+Result<bool> plan_mtp(const DraftWish& wish, bool speculates, const std::filesystem::path& model,
+                      bool is_spread) {
+  if (!speculates || wish.mtp == "off") return false;
+  const auto usable = [&]() -> Result<void> {
+    if (!wish.model.empty()) return fail(Code::kInvalidArgument, "--draft-model guesses instead");
+    if (is_spread) return fail(Code::kUnsupported, "with --rpc there are no drafts by MTP");
+    return check_mtp_layer(model);
+  }();
+  if (usable) return true;
+  if (wish.mtp == "on") {
+    return fail(usable.error().code, format_text("--mtp on: {}", usable.error().message));
+  }
+  log::info("engine.mtp", {{"used", "no"}, {"why", usable.error().message}});
+  return false;
 }
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 // The draft model of --draft-model: planned before the model that it helps, since it has its own
-// memory, and loaded beside it.
+// memory, and loaded beside it. Without one, the model's own layer for it guesses (--mtp).
 //
 // Threads: thread-safe. Errors: those of find_model.h, kv_choice.h and engine/model/model.h.
 #pragma once
@@ -19,6 +19,7 @@ namespace slipstream {
 struct DraftWish {
   std::string model = {};  // as MODEL; empty: none
   std::string kv = "auto";
+  std::string mtp = "off";  // or "on", "auto"
 };
 
 struct DraftPlan {
@@ -38,5 +39,10 @@ struct DraftPlan {
 [[nodiscard]] Result<std::optional<Model>> load_draft(const std::optional<DraftPlan>& plan,
                                                       int n_threads,
                                                       std::function<bool(float)> on_progress = {});
+
+// Whether the layer of this model that predicts a token further is loaded: where it can be used and
+// something speculates. With "auto" the log says why it is not, with "on" an error does.
+[[nodiscard]] Result<bool> plan_mtp(const DraftWish& wish, bool speculates,
+                                    const std::filesystem::path& model, bool is_spread);
 
 }  // namespace slipstream

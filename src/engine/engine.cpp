@@ -10,6 +10,8 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "engine/model/model_fingerprint.h"
+#include "engine/speculation/draft_model.h"
+#include "engine/speculation/mtp_head.h"
 
 namespace slipstream {
 
@@ -24,14 +26,27 @@ Result<std::unique_ptr<DiskTier>> open_tier_of(const Model& model, const EngineO
   return DiskTier::open(options.disk_directory, options.disk_bytes_max, *fingerprint);
 }
 
-// Null where it would not be asked.
-Result<std::unique_ptr<DraftModel>> draft_model_of(const Model& model, const EngineOptions& options,
-                                                   std::optional<Model> draft) {
+struct NamedDrafter {
+  std::unique_ptr<BatchDrafter> drafter = {};  // null where it would not be asked
+  std::string_view name = "-";
+};
+
+Result<NamedDrafter> batch_drafter_of(const Model& model, const EngineOptions& options,
+                                      std::optional<Model> draft) {
+  const int n_sequences = options.runner.n_sequences_max;
   const bool speculates = options.runner.speculation.speculates != Speculates::kNever;
-  if (!draft || !speculates || model.has_recurrent_state()) return nullptr;
-  SLIP_CHECK(draft->n_outputs_max() >= options.runner.n_sequences_max,
-             "the draft model's context has too few sequences");
-  return DraftModel::create(std::move(*draft), model);
+  if (!speculates || model.has_recurrent_state()) return NamedDrafter{};
+  if (draft) {
+    SLIP_CHECK(draft->n_outputs_max() >= n_sequences,
+               "the draft model's context has too few sequences");
+    Result<std::unique_ptr<DraftModel>> made = DraftModel::create(std::move(*draft), model);
+    if (!made) return std::unexpected(made.error());
+    return NamedDrafter{.drafter = std::move(*made), .name = "draft model"};
+  }
+  if (!model.has_mtp()) return NamedDrafter{};
+  Result<std::unique_ptr<MtpHead>> head = MtpHead::create(model, n_sequences);
+  if (!head) return std::unexpected(head.error());
+  return NamedDrafter{.drafter = std::move(*head), .name = "MTP"};
 }
 
 }  // namespace
@@ -46,19 +61,21 @@ Result<std::unique_ptr<Engine>> Engine::start(Model model, const EngineOptions& 
     log::info("engine.speculation", {{"speculates", "off"},
                                      {"why", "a recurrent state cannot take drafted tokens back"}});
   }
-  Result<std::unique_ptr<DraftModel>> draft =
-      draft_model_of(model, options, std::move(draft_model));
-  if (!draft) return std::unexpected(draft.error());
+  Result<NamedDrafter> drafter = batch_drafter_of(model, options, std::move(draft_model));
+  if (!drafter) return std::unexpected(drafter.error());
   return std::unique_ptr<Engine>(new Engine(std::move(model), std::move(*vocabulary), options,
-                                            std::move(*tier), std::move(*draft)));
+                                            std::move(*tier), std::move(drafter->drafter),
+                                            drafter->name));
 }
 
 Engine::Engine(Model model, Vocabulary vocabulary, const EngineOptions& options,
-               std::unique_ptr<DiskTier> tier, std::unique_ptr<DraftModel> draft_model)
+               std::unique_ptr<DiskTier> tier, std::unique_ptr<BatchDrafter> batch_drafter,
+               std::string_view batch_drafter_name)
     : options_(options),
       model_(std::move(model)),
       vocabulary_(std::move(vocabulary)),
-      draft_model_(std::move(draft_model)),
+      batch_drafter_(std::move(batch_drafter)),
+      batch_drafter_name_(batch_drafter_name),
       thread_([this, tier = std::move(tier)](const std::stop_token& stop) mutable {
         run(stop, std::move(tier));
       }) {}
@@ -204,7 +221,7 @@ bool Engine::take_inbox(Runner& runner, const std::stop_token& stop) {
 }
 
 void Engine::run_until_failure(const std::stop_token& stop, std::unique_ptr<DiskTier> tier) {
-  Runner runner(model_, vocabulary_, options_.runner, std::move(tier), draft_model_.get());
+  Runner runner(model_, vocabulary_, options_.runner, std::move(tier), batch_drafter_.get());
   while (take_inbox(runner, stop)) {
     if (options_.on_step) options_.on_step();
     runner.step();
@@ -225,7 +242,7 @@ void Engine::run(const std::stop_token& stop, std::unique_ptr<DiskTier> tier) {
     } catch (const std::exception& error) {
       log::error("engine.failure", {{"error", error.what()}});
       llama_memory_clear(llama_get_memory(model_.context()), true);
-      if (draft_model_) draft_model_->clear();
+      if (batch_drafter_) batch_drafter_->clear();
       std::this_thread::sleep_for(kPause);
     }
   }

@@ -9,7 +9,7 @@
 //
 // Threads: thread-safe. Listeners run on the engine's thread. The destructor cancels what is left.
 // Errors:  start(): kUnsupported for a model without a vocabulary; others as in disk_tier.h and, with
-//          a draft model, in draft_model.h.
+//          a draft model, in draft_model.h; with MTP, in mtp_head.h.
 //          submit(): kInvalidArgument; kOverloaded when too many requests wait or run.
 #pragma once
 
@@ -17,12 +17,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "base/mutex.h"
 #include "engine/runner.h"
-#include "engine/speculation/draft_model.h"
+#include "engine/speculation/batch_drafter.h"
 
 namespace slipstream {
 
@@ -38,7 +39,7 @@ struct EngineOptions {
 class Engine {
  public:
   // draft_model: guesses what the model will say, if that speculates; it has an id and an output for
-  // each sequence that runs.
+  // each sequence that runs. Without one, the model's own layer for MTP does, if it was loaded.
   [[nodiscard]] static Result<std::unique_ptr<Engine>> start(
       Model model, const EngineOptions& options, std::optional<Model> draft_model = std::nullopt);
   ~Engine();
@@ -64,15 +65,16 @@ class Engine {
     return options_.runner.speculation.speculates != Speculates::kNever &&
            !model_.has_recurrent_state();
   }
-  // Whether a draft model makes some of them.
-  [[nodiscard]] bool has_draft_model() const { return draft_model_ != nullptr; }
+  // Who makes some of them: "draft model", "MTP" or "-".
+  [[nodiscard]] std::string_view batch_drafter() const { return batch_drafter_name_; }
   // How many requests run at a time.
   [[nodiscard]] int n_parallel() const { return options_.runner.n_sequences_max; }
   [[nodiscard]] RunnerStats stats() const;
 
  private:
   Engine(Model model, Vocabulary vocabulary, const EngineOptions& options,
-         std::unique_ptr<DiskTier> tier, std::unique_ptr<DraftModel> draft_model);
+         std::unique_ptr<DiskTier> tier, std::unique_ptr<BatchDrafter> batch_drafter,
+         std::string_view batch_drafter_name);
   [[nodiscard]] Result<Runner::Job> prepare(GenerateRequest request,
                                             std::optional<Sampler>& shared) const;
   [[nodiscard]] Result<void> find_place() const SLIP_TSA(requires_capability(mutex_));
@@ -86,7 +88,8 @@ class Engine {
   EngineOptions options_;
   Model model_;
   Vocabulary vocabulary_;
-  const std::unique_ptr<DraftModel> draft_model_;  // null: there is none
+  const std::unique_ptr<BatchDrafter> batch_drafter_;  // null: there is none
+  const std::string_view batch_drafter_name_;
 
   mutable Mutex mutex_;
   std::condition_variable_any has_mail_;

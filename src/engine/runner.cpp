@@ -39,7 +39,7 @@ void add_to_batch(llama_batch& batch, Token token, int position, SeqId seq, bool
 }  // namespace
 
 Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options,
-               std::unique_ptr<DiskTier> tier, BatchDrafter* draft_model)
+               std::unique_ptr<DiskTier> tier, BatchDrafter* batch_drafter)
     : model_(model),
       vocabulary_(vocabulary),
       cells_(model.context()),
@@ -55,7 +55,7 @@ Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& 
       memory_(make_memory(options)),
       control_(state_.limits.n_step_tokens_max),
       speculation_(model.has_recurrent_state() ? SpeculationOptions{} : options.speculation,
-                   draft_model),
+                   batch_drafter),
       batch_(llama_batch_init(state_.limits.n_step_tokens_max, 0, 1)) {
   SLIP_CHECK(options.n_sequence_ids() <= static_cast<int>(llama_n_seq_max(model.context())),
              "the context has too few sequence ids");
@@ -184,6 +184,10 @@ bool Runner::step() {
   const bool is_as_proposed =
       n_prompt_tokens == 0 && step.preempted.empty() && n_failed == stats_.n_failed_batches;
   if (is_as_proposed) speculation_.observe_step(n_drafted, seconds);
+  for (const Work& work : step.work) {
+    if (!actives_.contains(work.id)) continue;  // it has ended
+    speculation_.catch_up(active(work.id).holding.seq, active(work.id).tokens);
+  }
   ++stats_.n_steps;
   stats_.n_prompt_tokens += n_prompt_tokens;
 
@@ -350,6 +354,8 @@ void Runner::compute(std::span<Work> work) {
   if (const int failure = decode(work); failure != 0) return give_up_some(work, failure);
   int batch_idx = 0;
   for (Work& item : work) {
+    speculation_.observe_batch(active(item.id).holding.seq, item.first, item.n + item.n_drafted,
+                               batch_idx);
     read_outputs(item, batch_idx);
     batch_idx += item.n + item.n_drafted;
   }

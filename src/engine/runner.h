@@ -82,9 +82,9 @@ struct RunnerStats {
 
 class Runner {
  public:
-  // Without a tier, nothing is kept on disk. The draft model knows nothing yet; null: there is none.
+  // Without a tier, nothing is kept on disk. The drafter knows nothing yet; null: there is none.
   Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options,
-         std::unique_ptr<DiskTier> tier = nullptr, BatchDrafter* draft_model = nullptr);
+         std::unique_ptr<DiskTier> tier = nullptr, BatchDrafter* batch_drafter = nullptr);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;

@@ -153,6 +153,14 @@ class Matrix(unittest.TestCase):
             self.assertIn("with drafts of needle-4m.gguf in q8_0, right in 50 %", result.stdout)
             self.assertRegex(result.stdout, r"(?m)^new +2 +[0-9.]+ +[0-9.]+ +[0-9.]+x")
 
+    def test_mtp_is_measured_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = bench(stock.model("glm4moe-mtp"), "--speculate", "--mtp", "on", "--kv", "turbo4", "--concurrency", "1", "--prompt", "64",
+                           "-n", "64", "--repeats", "1", "-t", "1", "--out", folder)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("with MTP, right in 70 %", result.stdout)
+            self.assertRegex(result.stdout, r"(?m)^new +1 +[0-9.]+ +[0-9.]+ +[0-9.]+x")
+
     def test_what_does_not_fit_into_memory_is_not_begun(self):
         result = bench(MODEL, "--kv", "f16", "--depth", "8000k", "--concurrency", "8,128", "--repeats", "1",
                        "-n", "2", "--prompt", "8", "-t", "1", "--out", self.out)

@@ -14,13 +14,6 @@
 namespace slipstream {
 namespace {
 
-// So that all drafts are the draft model's.
-class FindsNothing final : public Drafter {
- public:
-  Draft propose(std::span<const Token> /*tokens*/, int /*n_max*/) override { return {}; }
-  std::size_t n_bytes() const override { return 0; }
-};
-
 class RunnerWithDrafts {
  public:
   RunnerWithDrafts(int n_sequences, const DraftOnNeedles& draft, int n_cells = 16384,
@@ -254,7 +247,7 @@ TEST(DraftModel, IsNotAskedForAModelWithRecurrentState) {
   const auto engine = Engine::start(*load(path_of("qwen35"), options.n_sequence_ids()),
                                     {.runner = options}, *load(this_model()));
   ASSERT_TRUE(engine.has_value()) << engine.error().message;
-  EXPECT_FALSE((*engine)->has_draft_model());
+  EXPECT_EQ((*engine)->batch_drafter(), "-");
   EXPECT_FALSE((*engine)->speculates());
 }
 

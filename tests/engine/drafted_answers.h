@@ -27,6 +27,13 @@ inline RunnerOptions options_with(const SpeculationOptions& speculation, int n_s
   return {.n_sequences_max = n_sequences, .n_prefixes_max = 16, .speculation = speculation};
 }
 
+// So that all drafts are those of a batch drafter.
+class FindsNothing final : public Drafter {
+ public:
+  Draft propose(std::span<const Token> /*tokens*/, int /*n_max*/) override { return {}; }
+  std::size_t n_bytes() const override { return 0; }
+};
+
 inline constexpr SpeculationOptions kAlways{.speculates = Speculates::kAlways, .n_draft_max = 5};
 
 inline GenerateRequest greedy_request(std::vector<Token> prompt, int n_tokens) {

@@ -16,6 +16,7 @@
 #include "engine/model/model_fingerprint.h"
 #include "engine/runner.h"
 #include "engine/speculation/draft_model.h"
+#include "engine/speculation/mtp_head.h"
 #include "needles.h"
 
 namespace slipstream {
@@ -41,22 +42,29 @@ struct Outcome {
   std::optional<Ending> ending;
 };
 
-// A draft model, if it has a path.
+// A draft model, if it has a path; or the model's own layer for it.
 struct DraftOnNeedles {
   std::string path = {};
   std::string kv = "f16";
   int n_cells = 8192;
+  bool is_mtp = false;
 };
+
+inline ModelOptions with_mtp(ModelOptions options, bool has_mtp) {
+  options.has_mtp = has_mtp;
+  return options;
+}
 
 class RunnerOnNeedles {
  public:
   RunnerOnNeedles(const std::string& kv, int n_cells, const RunnerOptions& options,
                   const std::string& path = SLIPSTREAM_NEEDLE_MODEL,
                   const std::string& disk_directory = {}, const DraftOnNeedles& draft = {})
-      : model_(must(Model::load(options_of(path, kv, n_cells, options.n_sequence_ids())))),
+      : model_(must(Model::load(
+            with_mtp(options_of(path, kv, n_cells, options.n_sequence_ids()), draft.is_mtp)))),
         vocabulary_(must(Vocabulary::create(model_.model()))),
-        draft_model_(load(draft, options.n_sequences_max)),
-        runner_(model_, vocabulary_, options, open_tier(disk_directory), draft_model_.get()) {}
+        drafter_(load(draft, options.n_sequences_max)),
+        runner_(model_, vocabulary_, options, open_tier(disk_directory), drafter_.get()) {}
 
   RequestId ask(const std::string& prompt, int n_tokens_max, const std::string& client = "") {
     return ask(must(vocabulary_.tokenize(prompt, false, true)), n_tokens_max, client);
@@ -94,7 +102,10 @@ class RunnerOnNeedles {
   }
 
   Runner& runner() { return runner_; }
-  DraftModel& draft_model() { return *draft_model_; }
+  BatchDrafter& drafter() { return *drafter_; }
+  DraftModel& draft_model() { return dynamic_cast<DraftModel&>(*drafter_); }
+  MtpHead& mtp_head() { return dynamic_cast<MtpHead&>(*drafter_); }
+  Model& model() { return model_; }
   llama_context* context() { return model_.context(); }
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
@@ -107,7 +118,8 @@ class RunnerOnNeedles {
     return std::move(*result);
   }
 
-  std::unique_ptr<DraftModel> load(const DraftOnNeedles& draft, int n_sequences) {
+  std::unique_ptr<BatchDrafter> load(const DraftOnNeedles& draft, int n_sequences) {
+    if (draft.is_mtp) return must(MtpHead::create(model_, n_sequences));
     if (draft.path.empty()) return nullptr;
     return must(DraftModel::create(
         must(Model::load(options_of(draft.path, draft.kv, draft.n_cells, n_sequences))), model_));
@@ -133,7 +145,7 @@ class RunnerOnNeedles {
 
   Model model_;
   Vocabulary vocabulary_;
-  std::unique_ptr<DraftModel> draft_model_;
+  std::unique_ptr<BatchDrafter> drafter_;
   Runner runner_;
   RequestId last_id_ = 0;
 };

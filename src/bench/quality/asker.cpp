@@ -1,11 +1,9 @@
 #include "bench/quality/asker.h"
 
-#include <llama.h>
-
 #include <future>
-#include <optional>
 
 #include "server/output/output_parser.h"
+#include "server/template/model_template.h"
 
 namespace slipstream::quality {
 namespace {
@@ -32,10 +30,6 @@ Result<Generated> generate(Engine& engine, GenerateRequest request) {
   return generated;
 }
 
-std::string text_of(const Vocabulary& vocabulary, std::optional<Token> token) {
-  return token ? vocabulary.piece(*token, true) : std::string();
-}
-
 }  // namespace
 
 Result<std::vector<Token>> go_on(Engine& engine, std::vector<Token> prompt, int n_tokens,
@@ -54,15 +48,6 @@ Result<std::string> complete(Engine& engine, const std::string& text, int n_toke
       engine, {.prompt = std::move(*prompt), .n_tokens_max = n_tokens, .stops = std::move(stops)});
   if (!generated) return std::unexpected(generated.error());
   return std::move(generated->text);
-}
-
-Result<ChatTemplate> chat_template_of(const llama_model* model, const Vocabulary& vocabulary) {
-  const char* source = llama_model_chat_template(model, nullptr);
-  if (source == nullptr) return fail(Code::kUnsupported, "the model has no chat template");
-  Result<ChatTemplate> created = ChatTemplate::create(source, text_of(vocabulary, vocabulary.bos()),
-                                                      text_of(vocabulary, vocabulary.eos()));
-  if (!created) return fail(Code::kUnsupported, created.error().message);
-  return created;
 }
 
 Result<MarkedText> prompt_of(const ChatTemplate& chat_template, const Question& question) {

@@ -2,9 +2,8 @@
 // conversation through the model's own chat template, or a text to continue.
 //
 // Threads: thread-compatible; the engine must outlive it.
-// Errors:  create(), chat_template_of(): kUnsupported for a model without a chat template, or with one that cannot be
-//          parsed. ask(), go_on() and complete(): those of the template and of Engine::submit(), and kIo with
-//          the engine's message if it failed.
+// Errors:  create(): those of model_template.h. ask(), go_on() and complete(): those of the
+//          template and of Engine::submit(), and kIo with the engine's message if it failed.
 #pragma once
 
 #include <memory>
@@ -41,9 +40,6 @@ struct Reply {
 [[nodiscard]] Result<std::string> complete(Engine& engine, const std::string& text, int n_tokens,
                                            std::vector<std::string> stops);
 
-// The model's own chat template.
-[[nodiscard]] Result<ChatTemplate> chat_template_of(const llama_model* model,
-                                                    const Vocabulary& vocabulary);
 // The prompt of a conversation that begins with the question.
 [[nodiscard]] Result<MarkedText> prompt_of(const ChatTemplate& chat_template,
                                            const Question& question);

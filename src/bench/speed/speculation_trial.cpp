@@ -45,10 +45,10 @@ struct DraftedSpeed {
 class SpeculationTrial {
  public:
   SpeculationTrial(Model& model, const Vocabulary& vocabulary, const SpeculationTask& task,
-                   DraftModel* draft_model)
-      : model_(model), vocabulary_(vocabulary), task_(task), draft_model_(draft_model) {
-    if (draft_model_ != nullptr) {
-      draft_model_->set_say(
+                   BatchDrafter* drafter)
+      : model_(model), vocabulary_(vocabulary), task_(task), drafter_(drafter) {
+    if (drafter_ != nullptr) {
+      drafter_->set_say(
           [this](std::span<const Token> tokens, std::span<const Token> guessed, Token said) {
             const bool is_right = chance_(random_) < task_.draft_acceptance;
             return replaced_guess(texts_, tokens, guessed, said, is_right);
@@ -63,8 +63,7 @@ class SpeculationTrial {
 
   Result<DraftedSpeed> run(AnswerKind kind, int n_sequences, int repeat, Speculates speculates) {
     llama_memory_clear(llama_get_memory(model_.context()), true);
-    Runner runner(model_, vocabulary_, runner_options(n_sequences, speculates), nullptr,
-                  draft_model_);
+    Runner runner(model_, vocabulary_, runner_options(n_sequences, speculates), nullptr, drafter_);
     error_.clear();
     texts_.clear();
     n_answering_ = n_ended_ = 0;
@@ -137,7 +136,7 @@ class SpeculationTrial {
   Model& model_;
   const Vocabulary& vocabulary_;
   const SpeculationTask& task_;
-  DraftModel* const draft_model_;  // null: none
+  BatchDrafter* const drafter_;  // null: none
   std::mt19937 random_{17};
   std::uniform_real_distribution<double> chance_{0, 1};
   std::vector<std::vector<Token>> texts_;  // prompts with their answers
@@ -178,7 +177,7 @@ Token replaced_guess(std::span<const std::vector<Token>> texts, std::span<const 
 
 Result<std::vector<SpeculationFigures>> try_speculation(
     Model& model, const SpeculationTask& task, const std::function<void(double)>& on_progress,
-    DraftModel* draft_model) {
+    BatchDrafter* drafter) {
   if (model.has_recurrent_state()) {
     return fail(Code::kUnsupported,
                 "this model has recurrent state, which cannot take drafted tokens back: it is used "
@@ -186,7 +185,7 @@ Result<std::vector<SpeculationFigures>> try_speculation(
   }
   const Result<Vocabulary> vocabulary = Vocabulary::create(model.model());
   if (!vocabulary) return std::unexpected(vocabulary.error());
-  SpeculationTrial trial(model, *vocabulary, task, draft_model);
+  SpeculationTrial trial(model, *vocabulary, task, drafter);
   std::vector<SpeculationFigures> all;
   const auto n_arms = static_cast<double>(2 * task.n_sequences.size()) * task.n_repeats;
   double n_done = 0;

@@ -21,7 +21,7 @@
 #include "base/result.h"
 #include "bench/speed/summary.h"
 #include "engine/model/model.h"
-#include "engine/speculation/draft_model.h"
+#include "engine/speculation/batch_drafter.h"
 #include "engine/speculation/speculation.h"
 
 namespace slipstream::bench {
@@ -58,7 +58,7 @@ struct SpeculationFigures {
 
 [[nodiscard]] Result<std::vector<SpeculationFigures>> try_speculation(
     Model& model, const SpeculationTask& task, const std::function<void(double)>& on_progress,
-    DraftModel* draft_model = nullptr);
+    BatchDrafter* drafter = nullptr);
 
 [[nodiscard]] std::string speculation_table(const std::vector<SpeculationFigures>& figures,
                                             bool as_markdown);

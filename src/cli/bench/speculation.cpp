@@ -18,15 +18,18 @@
 #include "cli/kv_choice.h"
 #include "cli/progress.h"
 #include "cli/scheme_list.h"
+#include "engine/speculation/draft_model.h"
+#include "engine/speculation/mtp_head.h"
 #include "engine/text/vocabulary.h"
 
 namespace slipstream::bench {
 namespace {
 
-// Null without a draft model.
-Result<std::unique_ptr<DraftModel>> load_drafter(const Options& options,
-                                                 const std::optional<DraftPlan>& plan,
-                                                 const Model& model) {
+// Null without a draft model and without MTP.
+Result<std::unique_ptr<BatchDrafter>> load_drafter(const Options& options,
+                                                   const std::optional<DraftPlan>& plan,
+                                                   const Model& model, int n_sequences) {
+  if (model.has_mtp()) return MtpHead::create(model, n_sequences);
   Result<std::optional<Model>> loaded = load_draft(plan, options.n_threads);
   if (!loaded) return std::unexpected(loaded.error());
   if (!*loaded) return nullptr;
@@ -53,6 +56,8 @@ Result<std::vector<SpeculationFigures>> measure(const Options& options,
                                      .rope = options.rope},
                                     {.available_bytes = left}, {.prompts = options.prompts});
   if (!kv) return std::unexpected(kv.error());
+  const Result<bool> has_mtp = plan_mtp(options.draft, true, path, false);
+  if (!has_mtp) return std::unexpected(has_mtp.error());
   Result<Model> model = Model::load({.path = path,
                                      .kv = kv->scheme,
                                      .plugin = kv->plugin,
@@ -63,10 +68,12 @@ Result<std::vector<SpeculationFigures>> measure(const Options& options,
                                      .n_sequences_max = task.n_sequence_ids(),
                                      .n_outputs_max = task.n_outputs_max(),
                                      .n_threads = options.n_threads,
+                                     .has_mtp = *has_mtp,
                                      .on_progress = {}});
   if (!model) return std::unexpected(model.error());
-  Result<std::unique_ptr<DraftModel>> draft_model = load_drafter(options, *draft, *model);
-  if (!draft_model) return std::unexpected(draft_model.error());
+  const Result<std::unique_ptr<BatchDrafter>> drafter =
+      load_drafter(options, *draft, *model, n_together);
+  if (!drafter) return std::unexpected(drafter.error());
   const Result<Vocabulary> vocabulary = Vocabulary::create(model->model());
   if (!vocabulary) return std::unexpected(vocabulary.error());
   const Result<std::string> text = quality::text_or_ours(options.text);
@@ -77,14 +84,16 @@ Result<std::vector<SpeculationFigures>> measure(const Options& options,
   task.text = std::move(*tokens);
   title = format_text("{}, prompts of {} tokens, answers of {}, {} repeats in turns", kv->scheme,
                       task.n_prompt, task.n_tokens, task.n_repeats);
+  if (*has_mtp) {
+    title += format_text(", with MTP, right in {:.0f} %", 100 * task.draft_acceptance);
+  }
   if (*draft) {
     title += format_text(", with drafts of {} in {}, right in {:.0f} %",
                          (*draft)->path.filename().string(), (*draft)->kv.scheme,
                          100 * task.draft_acceptance);
   }
   Progress progress(kv->scheme);
-  return try_speculation(
-      *model, task, [&](double done) { progress.show(done); }, draft_model->get());
+  return try_speculation(*model, task, [&](double done) { progress.show(done); }, drafter->get());
 }
 
 Result<void> try_run_speculation(const Options& options) {

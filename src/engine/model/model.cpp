@@ -58,9 +58,12 @@ llama_context_params context_params(const ModelOptions& options, const KvScheme&
 }
 
 Result<llama_context_ptr> make_context(llama_model* model, const ModelOptions& options,
-                                       const KvScheme& scheme) {
+                                       const KvScheme& scheme,
+                                       llama_context_type type = LLAMA_CONTEXT_TYPE_DEFAULT) {
   (void)take_llama_complaint();  // about something else
-  llama_context_ptr context(llama_init_from_model(model, context_params(options, scheme)));
+  llama_context_params params = context_params(options, scheme);
+  params.ctx_type = type;
+  llama_context_ptr context(llama_init_from_model(model, params));
   if (context == nullptr) {
     const std::string reason = first_llama_error();
     std::string text = with_llama_complaint(
@@ -140,6 +143,7 @@ Result<Model> Model::load(const ModelOptions& options) {
   // Stock's layouts are not our kernels' to read. Other machines have plain rows, which are rounded
   // in another order: an answer must not depend on who has which layers.
   params.use_extra_bufts = options.is_repacked && !options.has_products && !is_spread;
+  params.load_mtp = options.has_mtp;
   bool was_cancelled = false;
   const std::function<bool(float)> progress = [&](float done) {
     was_cancelled = options.on_progress && !options.on_progress(done);
@@ -184,6 +188,15 @@ Result<Model> Model::load(const ModelOptions& options) {
     watch = std::move(*watching);
   }
   return Model(options, std::move(turbo), std::move(model), std::move(*context), std::move(watch));
+}
+
+Result<llama_context_ptr> Model::make_mtp_context(int n_sequences) const {
+  SLIP_CHECK(has_mtp(), "a model that was loaded without its layer for MTP");
+  const Result<KvScheme> scheme = parse_kv_scheme(options_.kv);
+  if (!scheme) return std::unexpected(scheme.error());
+  ModelOptions options = options_;
+  options.n_sequences_max = options.n_outputs_max = n_sequences;
+  return make_context(model_.get(), options, *scheme, LLAMA_CONTEXT_TYPE_MTP);
 }
 
 std::filesystem::path effective_key_profile(const std::filesystem::path& asked) {

@@ -55,6 +55,8 @@ struct ModelOptions {
   bool shares_cells = true;
   // Compressed caches, q8_0 and q4_0 need it.
   bool has_flash_attention = true;
+  // Whether the layer that predicts a token further is loaded too (speculation/mtp_layer.h).
+  bool has_mtp = false;
   // Called with 0 to 1 while weights are read. Returning false cancels loading.
   std::function<bool(float)> on_progress;
 };
@@ -77,6 +79,9 @@ class Model {
   // REQUIRES: !is_spread().
   // After an error there is no context, and only another change is allowed.
   [[nodiscard]] Result<void> change_kv(const std::string& kv);
+  // A context of that layer alone, in the same scheme, with as many cells. Errors as of load().
+  // REQUIRES: has_mtp().
+  [[nodiscard]] Result<llama_context_ptr> make_mtp_context(int n_sequences) const;
   // Takes effect with the next change_kv().
   void change_key_profile(const std::filesystem::path& file) { options_.key_profile = file; }
 
@@ -92,6 +97,7 @@ class Model {
   // Empty if it has no effect.
   [[nodiscard]] std::filesystem::path key_profile() const;
   [[nodiscard]] const RopeScaling& rope() const { return options_.rope; }
+  [[nodiscard]] bool has_mtp() const { return options_.has_mtp; }
   // Cells of the KV cache; libllama may round the number up.
   [[nodiscard]] int n_cells() const { return static_cast<int>(llama_n_ctx(context_.get())); }
   // How many tokens of a step can have logits.

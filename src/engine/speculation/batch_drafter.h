@@ -7,8 +7,10 @@
 // computed; the sequences concerned are then released.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/request.h"
@@ -38,9 +40,31 @@ class BatchDrafter {
   // Computes what is missing, and guesses. REQUIRES: none is too long, and no sequence comes twice.
   [[nodiscard]] virtual bool draft(std::span<Wish> wishes) = 0;
   virtual void release(SeqId seq) = 0;
+  // Forgets all sequences.
+  virtual void clear() = 0;
+
+  // The model has computed n tokens of a sequence, from position `first` on, in its last batch from
+  // batch_idx on. Some may be drafted ones that will be refused.
+  virtual void observe(SeqId /*seq*/, int /*first*/, int /*n*/, int /*batch_idx*/) {}
+  // The sequence has these tokens now. For drafters that read what they have observed.
+  virtual void catch_up(SeqId /*seq*/, std::span<const Token> /*tokens*/) {}
 
   // What a guess of one token takes before this is measured, in steps of the model that is served.
   [[nodiscard]] virtual double relative_cost() const = 0;
+
+  // To measure and to test: which token is guessed instead of the one that the drafter says, behind
+  // these tokens and these guesses.
+  using Say = std::function<Token(std::span<const Token> tokens, std::span<const Token> guessed,
+                                  Token said)>;
+  void set_say(Say say) { say_ = std::move(say); }
+
+ protected:
+  [[nodiscard]] Token said(const Wish& wish, Token best) const {
+    return say_ ? say_(wish.tokens, wish.draft, best) : best;
+  }
+
+ private:
+  Say say_;
 };
 
 }  // namespace slipstream

@@ -172,8 +172,8 @@ bool DraftModel::compute() {
 void DraftModel::guess(Wish& wish, int batch_idx) const {
   const std::span logits(llama_get_logits_ith(model_.context(), batch_idx),
                          static_cast<std::size_t>(llama_vocab_n_tokens(model_.vocab())));
-  const auto said = static_cast<Token>(std::ranges::max_element(logits) - logits.begin());
-  wish.draft.push_back(say_ ? say_(wish.tokens, wish.draft, said) : said);
+  const auto best = static_cast<Token>(std::ranges::max_element(logits) - logits.begin());
+  wish.draft.push_back(said(wish, best));
 }
 
 }  // namespace slipstream

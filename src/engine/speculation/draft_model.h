@@ -41,8 +41,7 @@ class DraftModel final : public BatchDrafter {
   [[nodiscard]] bool draft(std::span<Wish> wishes) override;
   void release(SeqId seq) override;
   [[nodiscard]] double relative_cost() const override { return relative_cost_; }
-  // Forgets all sequences.
-  void clear();
+  void clear() override;
 
   [[nodiscard]] const Model& model() const { return model_; }
   // Cells that sequences have. For tests, too.
@@ -50,11 +49,6 @@ class DraftModel final : public BatchDrafter {
 
   // For tests: called before libllama computes a batch; a non-zero result counts as its failure.
   void set_fault(std::function<int(const llama_batch&)> fault) { fault_ = std::move(fault); }
-  // To measure and to test: which token is guessed instead of the one that the model says, behind
-  // these tokens and these guesses.
-  using Say = std::function<Token(std::span<const Token> tokens, std::span<const Token> guessed,
-                                  Token said)>;
-  void set_say(Say say) { say_ = std::move(say); }
 
  private:
   // Tokens whose keys and values are in the cells of a sequence.
@@ -78,7 +72,6 @@ class DraftModel final : public BatchDrafter {
   std::vector<Wish*>
       wanted_;  // by place in the batch: whose next token its output is; null: nobody's
   std::function<int(const llama_batch&)> fault_;
-  Say say_;
 };
 
 }  // namespace slipstream

@@ -50,6 +50,7 @@ class FakeBatchDrafter final : public BatchDrafter {
     return !fails;
   }
   void release(SeqId seq) override { held.erase(seq); }
+  void clear() override { held.clear(); }
   [[nodiscard]] double relative_cost() const override { return 0.1; }
 
   std::map<SeqId, std::vector<Token>> texts = {};

@@ -60,6 +60,12 @@ void ModelDrafts::make(std::span<const Wish> wishes) {
   }
 }
 
+void ModelDrafts::catch_up(SeqId seq, std::span<const Token> tokens) {
+  const double started = clock_();
+  model_.catch_up(seq, tokens);
+  seconds_spent_ += clock_() - started;
+}
+
 void ModelDrafts::observe(OfRequest& request, std::span<const Token> tokens) {
   if (request.tokens.empty()) return;
   if (!request.trust) request.trust.emplace(all_.right());

@@ -71,6 +71,11 @@ class ModelDrafts {
   // The request went on by `tokens`.
   void observe(OfRequest& request, std::span<const Token> tokens);
   void release(SeqId seq) { model_.release(seq); }
+  // As in batch_drafter.h.
+  void observe_batch(SeqId seq, int first, int n, int batch_idx) {
+    model_.observe(seq, first, n, batch_idx);
+  }
+  void catch_up(SeqId seq, std::span<const Token> tokens);
 
   // Since the start.
   [[nodiscard]] double seconds_spent() const { return seconds_spent_; }

@@ -35,7 +35,9 @@ Speculation::Speculation(const SpeculationOptions& options, BatchDrafter* model,
     : options_(options) {
   SLIP_CHECK(options_.n_draft_max >= 0 && options_.n_draft_max <= SpeculationOptions::kDraftMax,
              "a draft of a length that is not counted");
-  if (model != nullptr) model_.emplace(*model, std::move(clock));
+  if (model != nullptr && options_.speculates != Speculates::kNever) {
+    model_.emplace(*model, std::move(clock));
+  }
 }
 
 std::vector<int> Speculation::propose(std::span<const Generating> sequences) {
@@ -181,6 +183,14 @@ void Speculation::count(int n_drafted, int n_accepted) {
   stats_.n_drafted += n_drafted;
   stats_.n_accepted += n_accepted;
   for (std::size_t i = 0; std::cmp_less(i, n_accepted); ++i) ++stats_.n_accepted_at[i];
+}
+
+void Speculation::observe_batch(SeqId seq, int first, int n, int batch_idx) {
+  if (model_) model_->observe_batch(seq, first, n, batch_idx);
+}
+
+void Speculation::catch_up(SeqId seq, std::span<const Token> tokens) {
+  if (model_) model_->catch_up(seq, tokens);
 }
 
 void Speculation::release(SeqId seq) {

@@ -107,6 +107,9 @@ class Speculation {
   // The request went on by `tokens`.
   void observe_answer(Drafting& drafting, std::span<const Token> tokens);
   void count(int n_drafted, int n_accepted);
+  // What the last batch had of a sequence, and what the sequence has since (batch_drafter.h).
+  void observe_batch(SeqId seq, int first, int n, int batch_idx);
+  void catch_up(SeqId seq, std::span<const Token> tokens);
   // The sequence ends or gives way: what the draft model has of it is not worth keeping.
   void release(SeqId seq);
 

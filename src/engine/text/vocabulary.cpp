@@ -284,6 +284,23 @@ std::optional<Token> Vocabulary::eos() const {
   return contains(token) ? std::optional(token) : std::nullopt;
 }
 
+bool Vocabulary::adds_bos() const { return llama_vocab_get_add_bos(vocab_); }
+
+std::optional<FillTokens> Vocabulary::fill_tokens() const {
+  const auto known = [this](Token token) {
+    return contains(token) ? std::optional(token) : std::nullopt;
+  };
+  const std::optional<Token> prefix = known(llama_vocab_fim_pre(vocab_));
+  const std::optional<Token> suffix = known(llama_vocab_fim_suf(vocab_));
+  const std::optional<Token> middle = known(llama_vocab_fim_mid(vocab_));
+  if (!prefix || !suffix || !middle) return std::nullopt;
+  return FillTokens{.prefix = *prefix,
+                    .suffix = *suffix,
+                    .middle = *middle,
+                    .repository = known(llama_vocab_fim_rep(vocab_)),
+                    .file = known(llama_vocab_fim_sep(vocab_))};
+}
+
 const TokenPieces& Vocabulary::pieces() const {
   std::call_once(pieces_->once, [this] {
     std::vector<std::string> pieces;

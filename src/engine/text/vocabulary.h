@@ -25,6 +25,15 @@ struct llama_vocab;
 
 namespace slipstream {
 
+// Tokens between which a model fills a place (FIM).
+struct FillTokens {
+  Token prefix;
+  Token suffix;
+  Token middle;
+  std::optional<Token> repository = {};  // before the name of a repository
+  std::optional<Token> file = {};        // before the name of a file
+};
+
 class Vocabulary {
  public:
   [[nodiscard]] static Result<Vocabulary> create(const llama_model* model);
@@ -56,6 +65,10 @@ class Vocabulary {
   [[nodiscard]] bool is_control(Token token) const;
   [[nodiscard]] std::optional<Token> bos() const;
   [[nodiscard]] std::optional<Token> eos() const;
+  // Whether texts begin with bos().
+  [[nodiscard]] bool adds_bos() const;
+  // nullopt: the model cannot fill.
+  [[nodiscard]] std::optional<FillTokens> fill_tokens() const;
 
   // All pieces, including those of control tokens; created at the first call.
   [[nodiscard]] const TokenPieces& pieces() const;

@@ -8,6 +8,7 @@
 #include "bench/quality/hay.h"
 #include "bench/quality/plain_text.h"
 #include "server/recall/conversation_search.h"
+#include "server/template/model_template.h"
 #include "watched_model.h"
 
 namespace slipstream::evictions {
@@ -242,8 +243,7 @@ Result<std::vector<Answered>> run_trial(const TrialOptions& options,
     return fail(Code::kInvalidArgument,
                 format_text("the model was trained for {} tokens", model->n_trained()));
   }
-  Result<ChatTemplate> chat_template =
-      quality::chat_template_of(model->model(), model->vocabulary());
+  Result<ChatTemplate> chat_template = chat_template_of(model->model(), model->vocabulary());
   if (!chat_template) return std::unexpected(chat_template.error());
   const Result<std::vector<Token>> tokens = model->vocabulary().tokenize(*hay, true, false);
   if (!tokens) return std::unexpected(tokens.error());
