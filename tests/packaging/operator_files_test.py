@@ -31,12 +31,23 @@ def version():
     return re.search(r"VERSION (\S+)", (CHECKOUT / "CMakeLists.txt").read_text().split("project(")[1])[1]
 
 
-class Kubernetes(unittest.TestCase):
+def objects_of(folder):
+    """{(kind, name): object} of the manifests in a folder; what has no kind is not for Kubernetes itself."""
+    items = [item for path in sorted(folder.glob("*.yaml")) for item in yaml.safe_load_all(path.read_text())]
+    found = {(item["kind"], item["metadata"]["name"]): item for item in items if "kind" in item}
+    assert len(found) == sum("kind" in item for item in items), "a name twice"
+    return found
+
+
+class Pods:
+    """What is true of every pod that serves."""
+    WORKLOAD, FOLDER = ("Deployment", "slipstream"), PACKAGING / "kubernetes"
+
     @classmethod
     def setUpClass(cls):
-        cls.objects = {item["kind"]: item for path in (PACKAGING / "kubernetes").glob("*.yaml")
-                       for item in yaml.safe_load_all(path.read_text())}
-        cls.pod = cls.objects["Deployment"]["spec"]["template"]["spec"]
+        cls.objects = objects_of(cls.FOLDER)
+        cls.workload = cls.objects[cls.WORKLOAD]
+        cls.pod = cls.workload["spec"]["template"]["spec"]
         cls.container = cls.pod["containers"][0]
 
     def test_every_flag_exists(self):
@@ -51,25 +62,19 @@ class Kubernetes(unittest.TestCase):
         wait = self.container["lifecycle"]["preStop"]["sleep"]["seconds"]
         self.assertGreaterEqual(self.pod["terminationGracePeriodSeconds"], wait + drain + 5)
 
-    def test_names_lead_to_each_other(self):
-        port = self.container["ports"][0]
-        self.assertIn(f"--port={port['containerPort']}", self.container["args"])
-        service = self.objects["Service"]
-        self.assertEqual(service["spec"]["ports"][0]["targetPort"], port["name"])
-        labels = self.objects["Deployment"]["spec"]["template"]["metadata"]["labels"]
-        self.assertEqual(service["spec"]["selector"], labels)
-        monitor = self.objects["ServiceMonitor"]["spec"]
-        self.assertEqual(monitor["selector"]["matchLabels"], service["metadata"]["labels"])
-        self.assertEqual(monitor["endpoints"][0]["port"], service["spec"]["ports"][0]["name"])
-        secret = monitor["endpoints"][0]["authorization"]["credentials"]
-        self.assertEqual(secret["name"], self.objects["Secret"]["metadata"]["name"])
-        self.assertIn(secret["key"], self.objects["Secret"]["stringData"])
-        claim = self.pod["volumes"][0]["persistentVolumeClaim"]["claimName"]
-        self.assertEqual(claim, self.objects["PersistentVolumeClaim"]["metadata"]["name"])
-
     def test_the_image_has_this_version(self):
         for container in (*self.pod["initContainers"], self.container):
             self.assertEqual(container["image"], f"slipstream:{version()}")
+
+    def test_secrets_and_volumes_exist(self):
+        secret = self.objects["Secret", "slipstream"]
+        asked = next(item["valueFrom"]["secretKeyRef"] for item in self.container["env"] if "valueFrom" in item)
+        self.assertEqual(asked["name"], secret["metadata"]["name"])
+        self.assertIn(asked["key"], secret["stringData"])
+        claims = self.workload["spec"].get("volumeClaimTemplates", [])
+        known = {item["name"] for item in self.pod["volumes"]} | {item["metadata"]["name"] for item in claims}
+        for container in (*self.pod["initContainers"], self.container):
+            self.assertLessEqual({mount["name"] for mount in container["volumeMounts"]}, known)
 
     def test_the_probes_ask_a_real_server(self):
         server = Serving("--api-key", "k1")
@@ -83,12 +88,90 @@ class Kubernetes(unittest.TestCase):
             self.assertNotEqual(probe("another"), 0)
             path = self.container["livenessProbe"]["httpGet"]["path"]
             self.assertEqual(server.ask("GET", path)[0], 200)
-            monitored = self.objects["ServiceMonitor"]["spec"]["endpoints"][0]["path"]
-            self.assertEqual(
-                server.ask("GET", monitored, headers={"Authorization": "Bearer k1"})[0], 200)
         finally:
             server.stop()
         self.assertNotEqual(probe("k1"), 0)
+
+
+class Kubernetes(Pods, unittest.TestCase):
+    def test_names_lead_to_each_other(self):
+        port = self.container["ports"][0]
+        self.assertIn(f"--port={port['containerPort']}", self.container["args"])
+        service = self.objects["Service", "slipstream"]
+        self.assertEqual(service["spec"]["ports"][0]["targetPort"], port["name"])
+        labels = self.workload["spec"]["template"]["metadata"]["labels"]
+        self.assertEqual(service["spec"]["selector"], labels)
+        monitor = self.objects["ServiceMonitor", "slipstream"]["spec"]
+        self.assertEqual(monitor["selector"]["matchLabels"], service["metadata"]["labels"])
+        self.assertEqual(monitor["endpoints"][0]["port"], service["spec"]["ports"][0]["name"])
+        secret = monitor["endpoints"][0]["authorization"]["credentials"]
+        self.assertIn(secret["key"], self.objects["Secret", secret["name"]]["stringData"])
+        claim = self.pod["volumes"][0]["persistentVolumeClaim"]["claimName"]
+        self.assertIn(("PersistentVolumeClaim", claim), self.objects)
+
+    def test_the_path_of_metrics_is_the_servers(self):
+        path = self.objects["ServiceMonitor", "slipstream"]["spec"]["endpoints"][0]["path"]
+        server = Serving("--api-key", "k1")
+        self.addCleanup(server.stop)
+        self.assertEqual(server.ask("GET", path, headers={"Authorization": "Bearer k1"})[0], 200)
+
+
+class KubernetesFleet(Pods, unittest.TestCase):
+    WORKLOAD, FOLDER = ("StatefulSet", "slipstream"), PACKAGING / "kubernetes" / "fleet"
+
+    def test_names_lead_to_each_other(self):
+        labels = self.workload["spec"]["template"]["metadata"]["labels"]
+        self.assertEqual(self.workload["spec"]["selector"]["matchLabels"], labels)
+        headless = self.objects["Service", self.workload["spec"]["serviceName"]]
+        self.assertEqual((headless["spec"]["clusterIP"], headless["spec"]["selector"]), ("None", labels))
+        port = self.container["ports"][0]
+        self.assertEqual(headless["spec"]["ports"][0]["targetPort"], port["name"])
+        self.assertIn(f"--port={port['containerPort']}", self.container["args"])
+        budget = self.objects["PodDisruptionBudget", "slipstream"]["spec"]
+        self.assertEqual(budget["selector"]["matchLabels"], labels)
+        pool = self.objects["InferencePool", "slipstream"]["spec"]
+        self.assertEqual(pool["selector"]["matchLabels"], labels)
+        self.assertEqual(pool["targetPorts"], [{"number": port["containerPort"]}])
+        route = self.objects["HTTPRoute", "slipstream"]["spec"]["rules"][0]["backendRefs"][0]
+        self.assertIn((route["kind"], route["name"]), self.objects)
+        # ../service-monitor.yaml finds the replicas, and not HAProxy.
+        monitor = objects_of(PACKAGING / "kubernetes")["ServiceMonitor", "slipstream"]["spec"]
+        found = [name for (kind, name), item in self.objects.items() if kind == "Service"
+                 and monitor["selector"]["matchLabels"].items() <= item["metadata"]["labels"].items()]
+        self.assertEqual(found, [headless["metadata"]["name"]])
+
+    def test_as_many_servers_as_there_may_be_pods(self):
+        scaler = self.objects["HorizontalPodAutoscaler", "slipstream"]["spec"]
+        target = scaler["scaleTargetRef"]
+        self.assertIn((target["kind"], target["name"]), self.objects)
+        text = (PACKAGING / "haproxy" / "haproxy.cfg").read_text()
+        servers = re.findall(r'server (\S+) "(\S+)\.(\S+)\.\$\{SLIPSTREAM_NAMESPACE\}\.svc\.cluster\.local:(\d+)"', text)
+        self.assertEqual(servers, [
+            (f"{target['name']}-{i}", f"{target['name']}-{i}", self.workload["spec"]["serviceName"], "8080")
+            for i in range(scaler["maxReplicas"])])
+
+    def test_the_scaler_asks_for_a_metric_that_the_adapter_makes_of_one_of_ours(self):
+        wanted = self.objects["HorizontalPodAutoscaler", "slipstream"]["spec"]["metrics"][0]["pods"]["metric"]
+        rule, = yaml.safe_load((self.FOLDER / "prometheus-adapter.yaml").read_text())["rules"]["custom"]
+        self.assertEqual(rule["name"]["as"], wanted["name"])
+        series = rule["seriesQuery"].split("{")[0]
+        server = Serving()
+        self.addCleanup(server.stop)
+        self.assertRegex(server.ask("GET", "/metrics")[1], rf"(?m)^{series}{{")
+
+    def test_haproxy_gets_what_its_configuration_uses(self):
+        pod = self.objects["Deployment", "slipstream-haproxy"]["spec"]["template"]["spec"]
+        container = pod["containers"][0]
+        text = (PACKAGING / "haproxy" / "haproxy.cfg").read_text()
+        used = set(re.findall(r"SLIPSTREAM_[A-Z_]*[A-Z]", text))
+        self.assertLessEqual({item["name"] for item in container["env"]}, used)
+        self.assertLessEqual({"SLIPSTREAM_NAMESPACE", "SLIPSTREAM_API_KEY"}, {item["name"] for item in container["env"]})
+        service = self.objects["Service", "slipstream"]["spec"]
+        self.assertEqual(service["selector"], self.objects["Deployment", "slipstream-haproxy"]
+                         ["spec"]["template"]["metadata"]["labels"])
+        # What streams has the time that preStop gives it, and kubelet waits as long.
+        wait = sum(map(int, re.findall(r"sleep (\d+)", container["lifecycle"]["preStop"]["exec"]["command"][2])))
+        self.assertGreaterEqual(pod["terminationGracePeriodSeconds"], wait)
 
 
 class Dashboard(unittest.TestCase):
