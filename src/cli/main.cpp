@@ -1,10 +1,12 @@
 // slipstream: the command line. Parses flags, calls the command and returns its exit status: 0 for
 // success, 1 if the command failed, 2 if the command line was wrong.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "cli/bench/bench.h"
 #include "cli/bench/server_load.h"
@@ -14,6 +16,7 @@
 #include "cli/chat/chat.h"
 #include "cli/doctor/doctor.h"
 #include "cli/eval/eval.h"
+#include "cli/foreign_flags.h"
 #include "cli/hub/list.h"
 #include "cli/hub/pull.h"
 #include "cli/hub/rm.h"
@@ -35,6 +38,7 @@ using slipstream::add_rope_options;
 using slipstream::add_rpc_option;
 using slipstream::add_speculation_options;
 using slipstream::add_weight_options;
+using slipstream::add_yes_flag;
 
 constexpr int kUsageError = 2;
 
@@ -47,6 +51,9 @@ constexpr const char* kFooter =
     "  slipstream run MODEL.gguf -p \"Once upon a time\"\n"
     "  slipstream run MODEL.gguf -f book.txt --kv turbo4 --ctx 32768 -n 500\n"
     "  slipstream chat MODEL.gguf      a conversation in this terminal\n"
+    "  slipstream serve                the web app on http://127.0.0.1:8080, which offers models "
+    "to "
+    "pull\n"
     "  slipstream serve MODEL.gguf     OpenAI's API on http://127.0.0.1:8080/v1\n"
     "  slipstream bench MODEL.gguf     how fast is each KV scheme here, against stock llama.cpp?\n"
     "  slipstream pull org/repo:Q4_K_M a model of huggingface.co; from then on org/repo:Q4_K_M is "
@@ -60,6 +67,7 @@ CLI::App* add_run(CLI::App& app, slipstream::run::Options& options) {
   CLI::App* run = app.add_subcommand(
       "run", "Continue a prompt with a model, without a server; the text goes to standard output");
   add_model_argument(*run, options.model)->required();
+  add_yes_flag(*run, options.is_sure);
   CLI::Option* prompt = run->add_option("-p,--prompt", options.prompt, "What to continue");
   CLI::Option* file = run->add_option("-f,--file", options.prompt_file,
                                       "The same, from a file; - is standard input");
@@ -126,9 +134,11 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
   CLI::App* serve = app.add_subcommand("serve", "Serve an OpenAI-compatible API");
   serve
       ->add_option("MODEL", options.model,
-                   "A GGUF file, or org/repo:quant of one that is installed: loaded at once, and "
-                   "stays")
+                   "A GGUF file, or org/repo:quant of one that is installed, or can be pulled: "
+                   "loaded at once, and stays; without any model, the web app offers some to pull, "
+                   "as with --hub")
       ->type_name("MODEL");
+  add_yes_flag(*serve, options.is_sure);
   serve->add_option("--name", options.name, "What clients call MODEL (default: the file's name)");
   serve
       ->add_option("--model", options.models,
@@ -410,6 +420,20 @@ void forget_choices_for_stock() {
     (void)unsetenv(name);
 }
 
+// What a flag is called here says more than that it was not expected.
+int refuse_words(const CLI::App& app, const CLI::ExtrasError& error) {
+  const std::vector<const CLI::App*> commands =
+      app.get_subcommands([](const CLI::App* command) { return command->parsed(); });
+  const CLI::App& command = commands.empty() ? app : *commands.front();
+  const std::string lines = slipstream::explain_unknown(command, app.remaining(true));
+  if (lines.empty()) {
+    (void)app.exit(error);
+    return kUsageError;
+  }
+  std::fprintf(stderr, "%sRun with --help for more information.\n", lines.c_str());
+  return kUsageError;
+}
+
 int run(int argc, char** argv) {
   forget_choices_for_stock();
   CLI::App app("Long contexts and big models on the machine you own, behind stock llama.cpp.",
@@ -455,8 +479,13 @@ int run(int argc, char** argv) {
   const slipstream::search::Command search(app);
   const slipstream::mcp::Command mcp(app);
 
+  std::vector<std::string> words =
+      slipstream::in_own_words(app, std::vector<std::string>(argv + 1, argv + argc));
+  std::ranges::reverse(words);  // as CLI11 wants them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
+  } catch (const CLI::ExtrasError& error) {
+    return refuse_words(app, error);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsageError;  // --help and --version also end here
   }

@@ -10,6 +10,11 @@ CLI::Option* add_model_argument(CLI::App& command, std::string& model) {
       ->type_name("MODEL");
 }
 
+void add_yes_flag(CLI::App& command, bool& is_sure) {
+  command.add_flag("-y,--yes", is_sure,
+                   "Pull MODEL without asking, if it is org/repo:quant and not installed");
+}
+
 void add_kv_memory_options(CLI::App& command, std::uint64_t& n_bytes, std::string& directory) {
   CLI::Option* memory =
       command
@@ -116,6 +121,13 @@ void add_draft_options(CLI::App& command, DraftWish& draft) {
   command
       .add_option("--draft-kv", draft.kv, "How the KV cache of --draft-model is stored, as --kv")
       ->capture_default_str();
+  command
+      .add_option(
+          "--mtp", draft.mtp,
+          "Have the model's own layer for it guess, where no draft model does and the model "
+          "has one (multi-token prediction). auto: if that is possible, otherwise the log says why")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str();
 }
 
 void add_speculation_options(CLI::App& command, std::string& speculate, DraftWish& draft) {
@@ -124,15 +136,16 @@ void add_speculation_options(CLI::App& command, std::string& speculate, DraftWis
           .add_option("--speculate", speculate,
                       "Guess what repeats the prompt or the answer, and verify several tokens in a "
                       "step; answers stay the same. auto: where that is measured to be faster, the "
-                      "default with --draft-model; always; off")
+                      "default with --draft-model and --mtp on; always; off")
           ->check(CLI::IsMember({"auto", "always", "off"}))
           ->capture_default_str();
   add_draft_options(command, draft);
   command.parse_complete_callback([asked, &speculate, &draft] {
-    if (draft.model.empty()) return;
+    if (draft.model.empty() && draft.mtp != "on") return;
     if (asked->count() == 0) speculate = "auto";
     if (speculate == "off") {
-      throw CLI::ValidationError("--draft-model", "is never asked with --speculate off");
+      throw CLI::ValidationError(draft.model.empty() ? "--mtp" : "--draft-model",
+                                 "is never asked with --speculate off");
     }
   });
 }
@@ -157,8 +170,10 @@ void add_rpc_option(CLI::App& command, std::string& hosts) {
 void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes) {
   CLI::Option* disk =
       command
-          .add_option("--kv-disk", kv_disk,
-                      "Keep computed prompts in this directory, and reuse them the next time")
+          .add_option(
+              "--kv-disk", kv_disk,
+              "Keep computed prompts in this directory, and reuse them the next time; servers "
+              "may share it")
           ->type_name("DIR");
   command
       .add_option("--kv-disk-bytes", kv_disk_bytes,

@@ -19,14 +19,16 @@ namespace slipstream {
 
 // Adds MODEL, in the form that find_model.h accepts.
 CLI::Option* add_model_argument(CLI::App& command, std::string& model);
+// Adds --yes, for install_missing().
+void add_yes_flag(CLI::App& command, bool& is_sure);
 void add_model_options(CLI::App& command, KvWish& kv, int& n_context, int& n_threads);
 void add_kv_memory_options(CLI::App& command, std::uint64_t& n_bytes, std::string& directory);
 void add_rope_options(CLI::App& command, RopeScaling& rope);
 void add_weight_options(CLI::App& command, WeightWish& weights);
-// Adds --draft-model, with llama-server's names for it, and --draft-kv.
+// Adds --draft-model, with llama-server's names for it, --draft-kv and --mtp.
 void add_draft_options(CLI::App& command, DraftWish& draft);
 // Adds these and --speculate, one of the words that speculates_of() knows. A draft model that is named
-// is used unless --speculate says how.
+// is used, as is --mtp on, unless --speculate says how.
 void add_speculation_options(CLI::App& command, std::string& speculate, DraftWish& draft);
 [[nodiscard]] Speculates speculates_of(const std::string& word);
 // Adds --rpc, a list that parse_rpc_hosts() reads.

@@ -1,4 +1,4 @@
-// Finds libggml-turbo.so beside this program, in an installation or in a build tree.
+// Finds libggml-turbo.so beside this program or library, in an installation or in a build tree.
 //
 // Threads: thread-safe. Errors: kNotFound with the places that were searched.
 #pragma once

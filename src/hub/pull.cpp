@@ -35,10 +35,19 @@ class Pull {
         cache_(settings.cache, options.model),
         subject_(subject_of(settings, options.model)) {}
 
+  Result<Offer> look_up() const {
+    const Result<RepoListing> listing = list();
+    if (!listing) return std::unexpected(listing.error());
+    Pulled chosen;
+    const Result<std::vector<RemoteFile>> files = choose_files(*listing, chosen);
+    if (!files) return std::unexpected(files.error());
+    Offer offer{.name = chosen.name};
+    for (const RemoteFile& file : *files) offer.n_bytes += file.n_bytes;
+    return offer;
+  }
+
   Result<Pulled> run() {
-    const DownloadOptions& download = options_.download;
-    const Result<RepoListing> listing =
-        HubApi(settings_, download.n_retries, download.stop).list(options_.model);
+    const Result<RepoListing> listing = list();
     if (!listing) return std::unexpected(listing.error());
     Pulled pulled;
     const Result<std::vector<RemoteFile>> files = choose_files(*listing, pulled);
@@ -69,6 +78,11 @@ class Pull {
   }
 
  private:
+  [[nodiscard]] Result<RepoListing> list() const {
+    return HubApi(settings_, options_.download.n_retries, options_.download.stop)
+        .list(options_.model);
+  }
+
   Result<std::vector<RemoteFile>> choose_files(const RepoListing& listing, Pulled& pulled) const {
     std::vector<std::string> paths;
     for (const RemoteFile& file : listing.files) paths.push_back(file.path);
@@ -196,6 +210,11 @@ class Pull {
 };
 
 }  // namespace
+
+Result<Offer> look_up(const Settings& settings, const ModelName& model) {
+  const PullOptions options{.model = model, .download = {}, .on_progress = {}, .on_remark = {}};
+  return Pull(settings, options).look_up();
+}
 
 Result<Pulled> pull(const Settings& settings, const PullOptions& options) {
   return Pull(settings, options).run();

@@ -48,6 +48,13 @@ struct Pulled {
   std::uint64_t n_fetched_bytes = 0;  // 0: everything was there
 };
 
+// What pull() would install, as the hub says: its name with the quant, and the size of its files.
+struct Offer {
+  std::string name;
+  std::uint64_t n_bytes = 0;
+};
+[[nodiscard]] Result<Offer> look_up(const Settings& settings, const ModelName& model);
+
 [[nodiscard]] Result<Pulled> pull(const Settings& settings, const PullOptions& options);
 
 }  // namespace slipstream::hub

@@ -40,7 +40,9 @@ class Cli(unittest.TestCase):
                                     (["bench", NEEDLE_MODEL, "-md", NEEDLE_MODEL], "--speculate"),
                                     (["run", NEEDLE_MODEL, "--rpc", ""], "--rpc: names no host"),
                                     (["run", NEEDLE_MODEL, "-md", NEEDLE_MODEL, "--speculate", "off"],
-                                     "--speculate off")):
+                                     "--speculate off"),
+                                    (["run", NEEDLE_MODEL, "--mtp", "on", "--speculate", "off"],
+                                     "--mtp: is never asked with --speculate off")):
             result = slipstream(*arguments)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertIn(expected, result.stderr)
@@ -49,6 +51,8 @@ class Cli(unittest.TestCase):
     def test_a_draft_model_without_a_model_is_refused(self):
         for arguments, expected in ((["serve", "--model", f"a={NEEDLE_MODEL}", "--draft-model", NEEDLE_MODEL], "MODEL"),
                                     (["run", NEEDLE_MODEL, "-p", "a", "--draft-kv", "f16"], "--draft-model"),
+                                    (["run", NEEDLE_MODEL, "-p", "a", "--mtp", "on"], "no layer for it"),
+                                    (["run", NEEDLE_MODEL, "-p", "a", "--mtp", "on", "--draft-model", NEEDLE_MODEL], "--draft-model guesses"),
                                     (["run", NEEDLE_MODEL, "-p", "a", "-md", "/none.gguf"], "/none.gguf")):
             result = slipstream(*arguments)
             self.assertEqual(result.returncode, 1, arguments)

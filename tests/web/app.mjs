@@ -1,6 +1,6 @@
 // A browser with the app in it, as the tests meet it, and what the needle model can be asked.
 //
-// Environment: SERVER_URL; KEYED_URL, for who has the KEY; HUB_URL, a server with --hub; FILES_URL, one
+// Environment: SERVER_URL; KEYED_URL, for who has the KEY; HUB_URL, a server with --hub; FIRST_URL, one without a model; FILES_URL, one
 // with an empty index to which FOLDER can be added; FIXED_FILES_URL, one with a folder and no more;
 // ATTACH_URL, one with --attachments; FIXTURES, a folder; SHOTS, where pictures of the pages go.
 import assert from 'node:assert/strict';
@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 
 export const {
-  SERVER_URL, KEYED_URL, HUB_URL, FILES_URL, FIXED_FILES_URL, ATTACH_URL, FOLDER, KEY, SHOTS } = process.env;
+  SERVER_URL, KEYED_URL, FIRST_URL, HUB_URL, FILES_URL, FIXED_FILES_URL, ATTACH_URL, FOLDER, KEY, SHOTS } = process.env;
 
 const haystack = readFileSync(`${process.env.FIXTURES}/haystack.txt`, 'utf8');
 export const QUESTION = `${haystack.slice(0, 300)}\nWe met amber lantern today.\n` +

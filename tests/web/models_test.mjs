@@ -1,8 +1,9 @@
 // Models, of a server without --hub and of one that has a hub of its own (tests/hub).
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import {
-  ANSWER, HUB_URL, QUESTION, answered, ask, closeBrowser, openApp, openBrowser } from './app.mjs';
+  ANSWER, FIRST_URL, HUB_URL, QUESTION, SHOTS, answered, ask, closeBrowser, openApp, openBrowser } from './app.mjs';
 
 before(openBrowser);
 after(closeBrowser);
@@ -57,6 +58,23 @@ test('search, a pull with progress, load, chat, unload', async () => {
   await goTo('Models');
   await card.getByRole('button', { name: 'Unload' }).click();
   await card.getByText('idle', { exact: true }).waitFor();
+  await end();
+});
+
+test('a server without a model recommends one, pulls it and chats', async () => {
+  const { page, end } = await openApp({ url: FIRST_URL });
+  await page.getByRole('heading', { name: 'For this machine' }).waitFor(); // nobody asked for this page
+  const first = page.getByRole('listitem').filter({ hasText: 'start with this one' });
+  await first.getByRole('heading', { name: 'Qwen/Qwen3-0.6B-GGUF:Q8_0' }).waitFor();
+  await page.getByText(/does not fit: .*GiB/).waitFor();
+  assert.ok(await page.getByRole('button', { name: /^Pull Qwen\/Qwen3-8B-GGUF:Q4_K_M/ }).isDisabled());
+  mkdirSync(SHOTS, { recursive: true });
+  await page.screenshot({ path: `${SHOTS}/first-run.png` });
+  await first.getByRole('button', { name: /^Pull/ }).click();
+  await page.getByRole('status').getByText('Installed').waitFor();
+  await page.getByRole('button', { name: 'Chat', exact: true }).first().click();
+  await ask(page, QUESTION);
+  await (await answered(page)).getByText(ANSWER).waitFor();
   await end();
 });
 

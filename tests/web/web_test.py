@@ -66,6 +66,27 @@ class Web(unittest.TestCase):
             hub.piece_seconds = 0.01  # so that there is progress to be seen
             return self.serve("--hub")
 
+    def serve_nothing(self):
+        """A server without a model, and a hub with one that fits and one that does not."""
+        folder = tempfile.TemporaryDirectory(prefix="slipstream-web-")
+        self.addCleanup(folder.cleanup)
+        hub = Hub()
+        self.addCleanup(hub.stop)
+        hub.repos = {"Qwen/Qwen3-0.6B-GGUF": Repo({"Qwen3-0.6B-Q8_0.gguf": pathlib.Path(NEEDLE_MODEL).read_bytes()}),
+                     "Qwen/Qwen3-8B-GGUF": Repo({"Qwen3-8B-Q4_K_M.gguf": b"large"})}
+
+        def grow(listing):
+            if "8B" in listing["id"]:
+                listing["siblings"][0]["size"] = listing["siblings"][0]["lfs"]["size"] = 5 << 30
+            return listing
+        hub.change_listing = grow
+        environment = {"HF_HOME": folder.name, "HF_ENDPOINT": hub.endpoint, "HF_HUB_CACHE": "",
+                       "HF_TOKEN": "", "HF_HUB_OFFLINE": "", "no_proxy": "*"}
+        with unittest.mock.patch.dict(os.environ, environment):
+            server = Serving("--memory", "4GiB", model=None)
+        self.addCleanup(lambda: self.assertEqual(server.stop(), 0))
+        return f"http://127.0.0.1:{server.port}"
+
     def files(self):
         """What the tests of files need: a server with an empty index, and one with a folder in its own."""
         folder = tempfile.TemporaryDirectory(prefix="slipstream-web-")
@@ -100,7 +121,7 @@ class Web(unittest.TestCase):
                       cwd=INSTALLED,
                       env={**os.environ, "SERVER_URL": self.serve(),
                            "KEYED_URL": self.serve("--api-key", KEY), "KEY": KEY,
-                           "HUB_URL": self.serve_with_hub(), **self.files(),
+                           "HUB_URL": self.serve_with_hub(), "FIRST_URL": self.serve_nothing(), **self.files(),
                            "FIXTURES": str(FIXTURES), "SHOTS": str(INSTALLED / "shots")})
 
 

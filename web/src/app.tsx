@@ -1,5 +1,6 @@
 // The frame: five pages and the way between them.
 import { useEffect, useRef } from 'preact/hooks';
+import { servedModels } from './api/models.ts';
 import { announcement } from './chat/answering.ts';
 import { ChatPage } from './pages/chat/chat_page.tsx';
 import { DashboardPage } from './pages/dashboard/dashboard_page.tsx';
@@ -7,7 +8,7 @@ import { FilesPage } from './pages/files/files_page.tsx';
 import { ModelsPage } from './pages/models_page.tsx';
 import { SettingsPage } from './pages/settings_page.tsx';
 import { Icon } from './parts/icons.tsx';
-import { PAGES, hrefOf, place } from './place.ts';
+import { PAGES, go, hrefOf, place } from './place.ts';
 
 const NAMES = {
   chat: 'Chat', files: 'Files', models: 'Models', dashboard: 'Dashboard', settings: 'Settings' };
@@ -18,6 +19,14 @@ export function App() {
   useEffect(() => {
     document.title = page === 'chat' ? 'Slipstream' : `${NAMES[page]} – Slipstream`;
   }, [page]);
+  useEffect(() => {
+    // Who opens the app of a server without a model wants one first.
+    const is_new_chat = () => place.value.page === 'chat' && !place.value.id;
+    if (!is_new_chat()) return;
+    servedModels().then((models) => {
+      if (models.length === 0 && is_new_chat()) go('models');
+    }, () => undefined); // the page says itself what is wrong
+  }, []);
   const skip = (event: Event) => {
     event.preventDefault(); // the fragment is where the page's name is
     main.current?.focus();

@@ -12,6 +12,7 @@
 #include "cli/chat/conversation.h"
 #include "cli/chat/interrupts.h"
 #include "cli/chat/local_server.h"
+#include "cli/hub/offer_pull.h"
 
 namespace slipstream::chat {
 namespace {
@@ -46,6 +47,10 @@ Result<int> talk(const Options& options, const std::string& url, const std::stri
 }
 
 Result<int> try_chat(const Options& options) {
+  if (options.server.empty()) {  // before Ctrl-C means something else than the end
+    const Result<void> installed = install_missing({options.local.model}, options.local.is_sure);
+    if (!installed) return std::unexpected(installed.error());
+  }
   const Interrupts interrupts;
   if (!options.server.empty()) return talk(options, options.server, options.api_key);
   log::set_level(log::Level::kWarn);  // the server's log would disturb the conversation

@@ -9,6 +9,7 @@ Command::Command(CLI::App& app) {
   chat_ = app.add_subcommand(
       "chat", "Talk with a model in the terminal; without a terminal, answer one prompt");
   CLI::Option* model = add_model_argument(*chat_, options_.local.model);
+  add_yes_flag(*chat_, options_.local.is_sure);
   add_model_options(*chat_, options_.local.kv, options_.local.n_context, options_.local.n_threads);
   CLI::Option* server =
       chat_

@@ -7,7 +7,6 @@
 #include "base/format.h"
 #include "base/format_bytes.h"
 #include "cli/progress.h"
-#include "hub/pull.h"
 
 namespace slipstream::pull {
 namespace {
@@ -56,7 +55,9 @@ class ProgressLines {
   steady_clock::time_point begun_;
 };
 
-Result<hub::Pulled> try_pull(const Options& options) {
+}  // namespace
+
+Result<hub::Pulled> install(const Options& options) {
   Result<hub::ModelName> model = hub::parse_model_name(options.model);
   if (!model) return std::unexpected(std::move(model.error()));
   const Result<hub::Settings> settings = hub::read_settings();
@@ -74,11 +75,9 @@ Result<hub::Pulled> try_pull(const Options& options) {
            }});
 }
 
-}  // namespace
-
 int run(const Options& options) {
   const steady_clock::time_point started = steady_clock::now();
-  const Result<hub::Pulled> pulled = try_pull(options);
+  const Result<hub::Pulled> pulled = install(options);
   if (!pulled) {
     say("slipstream pull: " + pulled.error().message);
     return 1;

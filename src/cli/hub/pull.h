@@ -4,6 +4,9 @@
 
 #include <string>
 
+#include "base/result.h"
+#include "hub/pull.h"
+
 namespace slipstream::pull {
 
 struct Options {
@@ -12,6 +15,8 @@ struct Options {
   int n_retries = 5;
 };
 
+// Shows progress and remarks. Errors: those of hub::pull().
+[[nodiscard]] Result<hub::Pulled> install(const Options& options);
 // Returns the exit status.
 int run(const Options& options);
 

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/memory_info.h"
 #include "cli/hub/find_model.h"
+#include "cli/hub/offer_pull.h"
 #include "cli/kv_choice.h"
 #include "cli/model_flags.h"
 #include "cli/progress.h"
@@ -145,6 +146,9 @@ Result<std::optional<DraftPlan>> plan_draft_of(const Options& options, std::int6
 }
 
 Result<Model> load(const Options& options, const std::filesystem::path& path, const KvPlan& kv) {
+  const Result<bool> has_mtp =
+      plan_mtp(options.draft, options.speculate != "off", path, !options.rpc.empty());
+  if (!has_mtp) return std::unexpected(has_mtp.error());
   Spread spread = kv.spread;
   spread.on_lost = end_without;
   Progress progress("reading the model");
@@ -161,6 +165,7 @@ Result<Model> load(const Options& options, const std::filesystem::path& path, co
                       .n_sequences_max = runner_options(options).n_sequence_ids(),
                       .n_outputs_max = n_outputs_max(options),
                       .n_threads = options.n_threads,
+                      .has_mtp = *has_mtp,
                       .on_progress = [&](float done) {
                         progress.show(static_cast<double>(done));
                         return true;
@@ -171,6 +176,10 @@ Result<int> try_run(const Options& options) {
   const steady_clock::time_point started = steady_clock::now();
   const Result<std::string> prompt = read_prompt(options);
   if (!prompt) return std::unexpected(prompt.error());
+  if (const Result<void> installed = install_missing({options.model}, options.is_sure);
+      !installed) {
+    return std::unexpected(installed.error());
+  }
   const Result<std::uint64_t> available = available_memory();
   if (!available) return std::unexpected(available.error());
   const Result<std::filesystem::path> path = find_model(options.model);

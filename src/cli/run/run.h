@@ -13,6 +13,7 @@ namespace slipstream::run {
 
 struct Options {
   std::string model;
+  bool is_sure = false;  // a model that is not installed is pulled without asking
   std::string prompt;
   std::string prompt_file;  // instead of prompt; "-": standard input
   KvWish kv;

@@ -4,6 +4,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/format.h"
+#include "cli/plugin_path.h"
+#include "engine/model/model.h"
 #include "hub/gguf_choice.h"
 #include "hub/model_name.h"
 #include "hub/pull.h"
@@ -111,6 +114,64 @@ Result<std::vector<ModelLibrary::Found>> HubLibrary::search(std::string_view tex
                      .variants = std::move(variants)});
   }
   return found;
+}
+
+void HubLibrary::add_fit(Recommended& model, const Recommendation& what) const {
+  const Result<KvChoice> choice =
+      choose_for(what, model.n_bytes, bytes_max_, options_, find_turbo_plugin().has_value());
+  if (!choice) {
+    model.why_not = choice.error().message;
+    return;
+  }
+  model.n_context = static_cast<int>(choice->forecast.n_ctx);
+  model.kv = choice->scheme.name();
+}
+
+Result<ModelLibrary::Recommended> HubLibrary::look_up(const Recommendation& what,
+                                                      const std::stop_token& stop) {
+  {
+    const MutexLock lock(mutex_);
+    if (const auto found = looked_up_.find(what.repo); found != looked_up_.end()) {
+      return found->second;
+    }
+  }
+  const Result<hub::ModelName> name = hub::parse_model_name(what.repo);
+  if (!name) return std::unexpected(name.error());
+  const Result<hub::RepoListing> listing = hub::HubApi(settings_, kRetries, stop).list(*name);
+  if (!listing) return std::unexpected(listing.error());
+  std::vector<std::string> paths;
+  for (const hub::RemoteFile& file : listing->files) paths.push_back(file.path);
+  const std::vector<hub::Variant> variants = hub::find_variants(paths);
+  const Result<hub::VariantChoice> choice = hub::choose_variant(variants, "", what.repo);
+  if (!choice) return std::unexpected(choice.error());
+  const hub::Variant& variant = variants[choice->variant_idx];
+  Recommended model{.name = format_text("{}:{}", what.repo, variant.name()),
+                    .about = std::string(what.about),
+                    .kv = {},
+                    .why_not = {}};
+  for (const std::size_t idx : variant.parts) model.n_bytes += listing->files[idx].n_bytes;
+  add_fit(model, what);
+  const MutexLock lock(mutex_);
+  looked_up_.insert_or_assign(what.repo, model);
+  return model;
+}
+
+Result<std::vector<ModelLibrary::Recommended>> HubLibrary::recommend(const std::stop_token& stop) {
+  load_backends();  // before any model is, the forecast has to ask them
+  std::vector<Recommended> models;
+  for (const Recommendation& what : recommendations()) {
+    Result<Recommended> model = look_up(what, stop);
+    if (stop.stop_requested()) return std::unexpected(hub::stopped_download());
+    if (!model) {
+      // A hub of one's own may have none of them, and huggingface.co says of those that it has not
+      // that they are forbidden.
+      const Code code = model.error().code;
+      if (code == Code::kNotFound || code == Code::kPermission) continue;
+      return std::unexpected(model.error());
+    }
+    models.push_back(std::move(*model));
+  }
+  return models;
 }
 
 Result<void> HubLibrary::check_name(std::string_view name) const {

@@ -1,7 +1,5 @@
 #include "cli/serve/models.h"
 
-#include <llama.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -19,6 +17,9 @@
 #include "cli/serve/lost_host.h"
 #include "cli/version.h"
 #include "engine/model/model_fingerprint.h"
+#include "engine/speculation/draft_model.h"
+#include "hub/gguf_choice.h"
+#include "server/template/model_template.h"
 
 namespace slipstream::serve {
 namespace {
@@ -34,8 +35,9 @@ Result<std::vector<NamedModel>> named_models(const Options& options) {
   for (const std::string& text : options.models) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
-      return fail(Code::kInvalidArgument,
-                  format_text("--model needs NAME=PATH, and '{}' is not that", text));
+      return fail(
+          Code::kInvalidArgument,
+          format_text("--model needs NAME=PATH beside another model, and '{}' is not that", text));
     }
     const Result<std::filesystem::path> path = find_model(text.substr(equals + 1));
     if (!path) return std::unexpected(path.error());
@@ -64,15 +66,10 @@ Result<std::vector<NamedModel>> named_models(const Options& options) {
   if (models.empty() && !options.uses_hub) {
     return fail(
         Code::kInvalidArgument,
-        "no model: give a GGUF file, or --model NAME=PATH, or let clients choose with --hub");
+        "no model: give a GGUF file, or --model NAME=PATH, or let clients choose and pull models "
+        "with --hub, as they may without it where only this machine can ask");
   }
   return models;
-}
-
-// How many models share the memory. A model of the hub should fit beside another.
-int n_models(const Options& options) {
-  const int n = static_cast<int>(options.models.size()) + (options.model.empty() ? 0 : 1);
-  return options.uses_hub ? std::max(2, n + 1) : n;
 }
 
 RunnerOptions runner_options(const Options& options) {
@@ -87,17 +84,9 @@ Result<std::optional<DraftPlan>> plan_draft_of(const Options& options, std::uint
                     options.n_parallel, bytes_max);
 }
 
-// The model's own chat template. If it cannot be parsed, the log says so and only
-// chats are unavailable.
+// If the model's own template cannot be used, the log says why and only chats are unavailable.
 std::unique_ptr<ChatTemplate> read_chat_template(const Engine& engine) {
-  const char* source = llama_model_chat_template(engine.model(), nullptr);
-  if (source == nullptr) return nullptr;
-  const Vocabulary& vocabulary = engine.vocabulary();
-  const auto text_of = [&](std::optional<Token> token) {
-    return token ? vocabulary.piece(*token, true) : std::string();
-  };
-  Result<ChatTemplate> created =
-      ChatTemplate::create(source, text_of(vocabulary.bos()), text_of(vocabulary.eos()));
+  Result<ChatTemplate> created = chat_template_of(engine.model(), engine.vocabulary());
   if (created) return std::make_unique<ChatTemplate>(std::move(*created));
   log::warn("serve.chat_template", {{"error", created.error().message}});
   return nullptr;
@@ -125,6 +114,10 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                                           const KvPlan& kv, const std::stop_token& stop) {
   const RunnerOptions runner = runner_options(options);
   const auto goes_on = [&](float) { return !stop.stop_requested(); };
+  const Result<bool> has_mtp =
+      plan_mtp(named.draft ? options.draft : DraftWish{.mtp = options.draft.mtp},
+               options.speculate != "off", named.path, !options.rpc.empty());
+  if (!has_mtp) return std::unexpected(has_mtp.error());
   Spread spread = kv.spread;
   spread.on_lost = lose_host;
   Result<Model> model = Model::load({.path = named.path,
@@ -139,6 +132,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                                      .n_cells = kv.n_context,
                                      .n_sequences_max = runner.n_sequence_ids(),
                                      .n_threads = options.n_threads,
+                                     .has_mtp = *has_mtp,
                                      .on_progress = goes_on});
   if (!model) return std::unexpected(model.error());
   Result<std::optional<Model>> draft = load_draft(named.draft, options.n_threads, goes_on);
@@ -163,9 +157,10 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                             {"expert_cache", kv.experts.empty() ? "-" : kv.experts},
                             {"prompts", kv.has_products ? "own" : "stock"},
                             {"speculate", (*engine)->speculates() ? options.speculate : "off"},
+                            {"drafter", (*engine)->batch_drafter()},
                             {"context", (*engine)->n_context()},
                             {"why", kv.why_context}});
-  if (named.draft && (*engine)->has_draft_model()) {
+  if (named.draft && (*engine)->batch_drafter() == "draft model") {
     log::info("serve.draft_model", {{"name", named.name},
                                     {"path", named.draft->path.string()},
                                     {"kv", named.draft->kv.scheme},
@@ -188,24 +183,37 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
 
 }  // namespace
 
+int n_models(const Options& options) {
+  const int n = static_cast<int>(options.models.size()) + (options.model.empty() ? 0 : 1);
+  return options.uses_hub ? std::max(2, n + 1) : n;
+}
+
+ContextShape context_shape(const Options& options) {
+  return {.n_ctx = options.n_context,
+          .n_sequences_max = runner_options(options).n_sequence_ids(),
+          .n_threads = 1,
+          .has_drafts = options.speculate != "off"};
+}
+
 Result<KvPlan> plan_model(const Options& options, const NamedModel& model,
                           std::uint64_t bytes_max) {
   WeightWish weights = options.weights;
   weights.n_threads = options.n_threads;
-  const ContextShape shape{.n_ctx = options.n_context,
-                           .n_sequences_max = runner_options(options).n_sequence_ids(),
-                           .n_threads = 1,
-                           .has_drafts = options.speculate != "off"};
   const std::uint64_t left = bytes_max - std::min(bytes_max, bytes_of(model.draft));
   return plan_over_hosts(options.rpc, model.path, options.kv,
-                         {.shape = shape, .rope = options.rope},
+                         {.shape = context_shape(options), .rope = options.rope},
                          {.available_bytes = left, .n_models = n_models(options)}, weights);
 }
 
 PooledModel pooled_model(const Options& options, const NamedModel& model, const KvPlan& plan) {
+  std::error_code error;
+  const std::uint64_t n_bytes = std::filesystem::file_size(model.path, error);
   return {.name = model.name,
           .bytes = plan.total_bytes + bytes_of(model.draft),
           .is_pinned = model.is_pinned,
+          .path = model.path,
+          .file_bytes = error ? 0 : n_bytes,
+          .quant = hub::quant_of(model.path),
           .load = [options, model, plan](const std::stop_token& stop) {
             return load(options, model, plan, stop);
           }};

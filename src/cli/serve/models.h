@@ -22,6 +22,11 @@ struct NamedModel {
   std::optional<DraftPlan> draft = {};
 };
 
+// How many models share the memory. A model of the hub should fit beside another.
+[[nodiscard]] int n_models(const Options& options);
+// What every model's context has in common; n_ctx 0 is the default.
+[[nodiscard]] ContextShape context_shape(const Options& options);
+
 // How the model would be loaded if all models together may take this many bytes.
 // Its draft model takes a part of them. Reads headers only.
 [[nodiscard]] Result<KvPlan> plan_model(const Options& options, const NamedModel& model,

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/service_manager.h"
 #include "cli/build_info.h"
+#include "cli/serve/first_run.h"
 #include "cli/serve/lost_host.h"
 #include "cli/serve/models.h"
 #include "cli/serve/offered_index.h"
@@ -153,6 +154,9 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
   const Result<bool> is_ready = wait_for_models(**server, signals);
   if (!is_ready) return std::unexpected(is_ready.error());
   if (!*is_ready) return {};
+  if (has_no_model(options)) {
+    log::info("serve.choose_model", {{"open", "http://" + (*server)->address() + "/#/models"}});
+  }
   log::info("serve.ready", {{"address", (*server)->address()}});
   tell_service_manager("READY=1");
   tell_supervisor();
@@ -162,21 +166,27 @@ Result<void> try_serve(const Options& options, UniqueFd listener) {
   return {};
 }
 
+// Returns the exit status.
+int report(const Error& error) {
+  if (error.code == Code::kCancelled) return 0;
+  std::fprintf(stderr, "slipstream serve: %s\n", error.message.c_str());
+  return 1;
+}
+
 }  // namespace
 
-int serve(const Options& options, char** argv) {
+int serve(const Options& asked, char** argv) {
   return_large_blocks();
+  const bool is_supervised = n_restarts_by_supervisor().has_value();
+  const Result<Options> options = with_models(asked, !is_supervised);
+  if (!options) return report(options.error());
   // This comes before anything is loaded and before there are threads.
-  Result<UniqueFd> listener = listener_of(options);
-  const bool supervises = options.supervises || !options.rpc.empty();
-  if (listener && supervises && !n_restarts_by_supervisor()) {
-    return supervise(std::move(*listener), argv);
-  }
+  Result<UniqueFd> listener = listener_of(*options);
+  const bool supervises = options->supervises || !options->rpc.empty();
+  if (listener && supervises && !is_supervised) return supervise(std::move(*listener), argv);
   const Result<void> served = listener.and_then(
-      [&](UniqueFd& inherited) { return try_serve(options, std::move(inherited)); });
-  if (served || served.error().code == Code::kCancelled) return 0;
-  std::fprintf(stderr, "slipstream serve: %s\n", served.error().message.c_str());
-  return 1;
+      [&](UniqueFd& inherited) { return try_serve(*options, std::move(inherited)); });
+  return served ? 0 : report(served.error());
 }
 
 }  // namespace slipstream::serve

@@ -15,6 +15,7 @@ struct Options {
   std::string name;                    // the name for clients; empty: the file's
   std::vector<std::string> models;     // NAME=PATH: loaded on demand
   std::vector<std::string> pinned;     // names of models that are loaded at the start, and stay
+  bool is_sure = false;                // a model that is not installed is pulled without asking
   bool uses_hub = false;               // clients may list, load, search and pull models
   std::uint64_t memory_bytes_max = 0;  // for all models; 0: what is available at the start
   int idle_seconds_max = 0;            // a model is unloaded after it; 0: when room is needed

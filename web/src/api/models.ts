@@ -23,6 +23,13 @@ export interface HubModel {
   files: { quant: string; bytes: number }[];
 }
 
+export interface RecommendedModel {
+  name: string;
+  about: string;
+  bytes: number;
+  fit: LocalModel['fit'];
+}
+
 export interface PullProgress {
   bytes: number;
   bytes_all: number;
@@ -42,6 +49,12 @@ export async function localModels(): Promise<LocalModel[] | null> {
 export async function searchHub(query: string): Promise<HubModel[] | null> {
   const response = await askIfThere(`/slipstream/hub/search?q=${encodeURIComponent(query)}`);
   return response && (await response.json()).results;
+}
+
+// The hub is asked for them, so it may take a second or two.
+export async function recommendedModels(): Promise<RecommendedModel[]> {
+  const response = await askIfThere('/slipstream/recommended');
+  return response ? (await response.json()).models : [];
 }
 
 export async function setLoaded(name: string, is_loaded: boolean): Promise<void> {

@@ -7,7 +7,9 @@ import { Problem } from '../parts/problem.tsx';
 import { go } from '../place.ts';
 import { set, settings } from '../settings.ts';
 import { formatBytes, formatCount } from '../text/numbers.ts';
+import { Downloads } from './downloads.tsx';
 import { Hub } from './hub_search.tsx';
+import { Recommended } from './recommended.tsx';
 
 function ask(model: string) {
   set({ model });
@@ -98,6 +100,7 @@ export function ModelsPage() {
     }
   };
   useEffect(() => void load(), [settings.value.api_key]);
+  const is_first_time = served?.length === 0 && local?.length === 0;
   return (
     <div class="page" tabIndex={0} role="region" aria-label="Models">
       <h1>Models</h1>
@@ -105,13 +108,18 @@ export function ModelsPage() {
         <Problem message={problem.message} needs_key={problem.status === 401}
           onRetry={() => void load()} />
       )}
-      {served && (
+      {is_first_time && (
+        <p>There is no model yet. Pull one: it stays on this machine, and chats never leave it.</p>
+      )}
+      <Downloads />
+      {is_first_time && <Recommended onPulled={() => void load()} />}
+      {served && !is_first_time && (
         <section>
           <h2>{local ? 'Served' : 'On this server'}</h2>
           <Served models={served} />
         </section>
       )}
-      {local && (
+      {local && !is_first_time && (
         <section>
           <h2>Installed</h2>
           <Local models={local} onChange={() => void load()} />
