@@ -113,11 +113,12 @@ void read(const Metrics::EngineReading& engine, Reading& reading) {
     reading.counter("vllm:spec_decode_num_accepted_tokens_per_pos_total",
                     "The same by position in the draft", drafts.n_accepted_at[i], at);
   }
-  reading.counter("slipstream:draft_model_tokens_total", "Tokens that the draft model guessed",
+  reading.counter("slipstream:draft_model_tokens_total",
+                  "Tokens that the draft model guessed, or the model's layer for MTP",
                   drafts.n_guessed, model);
   reading.counter("slipstream:draft_model_seconds_total",
-                  "Time in which the draft model guessed, and read what came before",
-                  drafts.draft_model_seconds, model);
+                  "Time in which it guessed, and read what came before", drafts.draft_model_seconds,
+                  model);
   reading.gauge("slipstream:draft_bytes", "Memory in which drafts are found",
                 static_cast<double>(stats.n_draft_bytes), model);
   auto by_scheme = model;

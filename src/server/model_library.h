@@ -43,6 +43,16 @@ class ModelLibrary {
     std::uint64_t n_downloads = 0;
     std::vector<Variant> variants;
   };
+  // A model for people who have none.
+  struct Recommended {
+    std::string name;   // org/repo:quant
+    std::string about;  // for people
+    std::uint64_t n_bytes = 0;
+    // As for an installed one.
+    int n_context = 0;
+    std::string kv;
+    std::string why_not;
+  };
   struct Progress {
     std::uint64_t n_bytes = 0;
     std::uint64_t n_bytes_all = 0;
@@ -58,6 +68,8 @@ class ModelLibrary {
   [[nodiscard]] virtual Result<PooledModel> find(std::string_view name) = 0;
   [[nodiscard]] virtual Result<std::vector<Found>> search(std::string_view text,
                                                           const std::stop_token& stop) = 0;
+  // The one to take first, if it fits, comes first. Answers of the hub are kept.
+  [[nodiscard]] virtual Result<std::vector<Recommended>> recommend(const std::stop_token& stop) = 0;
   // Checks only the form of the name.
   [[nodiscard]] virtual Result<void> check_name(std::string_view name) const = 0;
   [[nodiscard]] virtual Result<void> pull(std::string_view name,

@@ -13,6 +13,12 @@ namespace slipstream {
 
 namespace asio = boost::asio;
 
+namespace {
+
+constexpr std::chrono::seconds kIdleLong = std::chrono::years(100);  // the clock can add no more
+
+}  // namespace
+
 ModelPool::ModelPool(ModelPoolOptions options, Metrics& metrics)
     : bytes_max_(options.bytes_max),
       idle_time_max_(options.idle_time_max),
@@ -32,11 +38,15 @@ ModelPool::ModelPool(ModelPoolOptions options, Metrics& metrics)
 
 ModelPool::~ModelPool() = default;
 
+// Ollama's clients end a name that has no tag with ":latest".
 ModelPool::Entry* ModelPool::find(std::string_view name) {
+  constexpr std::string_view kLatest = ":latest";
   if (name.empty()) return entries_.empty() ? nullptr : &entries_.front();
   const auto entry = std::ranges::find(
       entries_, name, [](const Entry& e) -> std::string_view { return e.model.name; });
-  return entry == entries_.end() ? nullptr : &*entry;
+  if (entry != entries_.end()) return &*entry;
+  if (!name.ends_with(kLatest) || name == kLatest) return nullptr;
+  return find(name.substr(0, name.size() - kLatest.size()));
 }
 
 ApiError ModelPool::unknown(std::string_view name) const {
@@ -156,6 +166,18 @@ ApiResult<void> ModelPool::unload(std::string_view name) {
   return {};
 }
 
+void ModelPool::keep(std::string_view name, std::chrono::seconds idle_time_max) {
+  if (!library_) return;
+  {
+    const MutexLock lock(mutex_);
+    Entry* entry = find(name);
+    if (entry == nullptr || entry->model.is_pinned) return;
+    entry->idle_time_max = idle_time_max;
+    has_own_idle_times_ = true;
+  }
+  has_work_.notify_one();
+}
+
 Result<bool> ModelPool::is_ready() const {
   const MutexLock lock(mutex_);
   for (const Entry& entry : entries_) {
@@ -170,7 +192,11 @@ std::vector<ModelPool::Status> ModelPool::list() const {
   const MutexLock lock(mutex_);
   std::vector<Status> statuses;
   for (const Entry& entry : entries_) {
-    statuses.push_back({.name = entry.model.name, .loaded = entry.loaded});
+    statuses.push_back({.name = entry.model.name,
+                        .loaded = entry.loaded,
+                        .path = entry.model.path,
+                        .n_bytes = entry.model.file_bytes,
+                        .quant = entry.model.quant});
   }
   return statuses;
 }
@@ -198,7 +224,12 @@ asio::awaitable<ApiResult<std::vector<ModelPool::Status>>> ModelPool::list_all()
   if (!installed) co_return std::unexpected(to_api_error(installed.error()));
   for (const ModelLibrary::Installed& model : *installed) {
     const bool is_known = std::ranges::contains(statuses, model.name, &Status::name);
-    if (!is_known && model.why_not.empty()) statuses.push_back({.name = model.name, .loaded = {}});
+    if (is_known || !model.why_not.empty()) continue;
+    statuses.push_back({.name = model.name,
+                        .loaded = {},
+                        .path = model.path,
+                        .n_bytes = model.n_bytes,
+                        .quant = model.quant});
   }
   co_return statuses;
 }
@@ -206,9 +237,10 @@ asio::awaitable<ApiResult<std::vector<ModelPool::Status>>> ModelPool::list_all()
 asio::awaitable<ApiResult<ModelPool::Status>> ModelPool::status(std::string name) {
   const ApiResult<std::vector<Status>> all = co_await list_all();
   if (!all) co_return std::unexpected(all.error());
+  const MutexLock lock(mutex_);
+  if (const Entry* entry = find(name)) name = entry->model.name;
   const auto found = std::ranges::find(*all, name, &Status::name);
   if (found != all->end()) co_return *found;
-  const MutexLock lock(mutex_);
   co_return std::unexpected(unknown(name));
 }
 
@@ -235,21 +267,33 @@ void ModelPool::wait_for_work(const std::stop_token& stop) {
   const auto has_work = [this]() SLIP_TSA(no_thread_safety_analysis) {
     return std::ranges::contains(entries_, true, &Entry::is_wanted);
   };
-  if (idle_time_max_.count() == 0) {
-    has_work_.wait(mutex_, stop, has_work);
+  if (idle_time_max_.count() == 0 && !has_own_idle_times_) {
+    has_work_.wait(mutex_, stop, [&]() SLIP_TSA(no_thread_safety_analysis) {
+      return has_work() || has_own_idle_times_;  // keep() sets it
+    });
   } else {
     has_work_.wait_for(mutex_, stop, kLookAgain, has_work);
   }
 }
 
+// The model that has been idle for longer than it may; null if there is none.
+ModelPool::Entry* ModelPool::find_outstayed() {
+  for (Entry& entry : entries_) {
+    if (!is_idle(entry)) continue;
+    if (!entry.idle_time_max && idle_time_max_.count() == 0) continue;
+    const std::chrono::seconds time_max = entry.idle_time_max.value_or(idle_time_max_);
+    if (Clock::now() - entry.last_used >= std::min(time_max, kIdleLong)) return &entry;
+  }
+  return nullptr;
+}
+
 void ModelPool::unload_idle() {
-  if (idle_time_max_.count() == 0) return;
   while (true) {
     Held unloaded;  // destroyed without the lock: it takes a while
     {
       const MutexLock lock(mutex_);
-      Entry* entry = least_recently_used_idle();
-      if (entry == nullptr || Clock::now() - entry->last_used < idle_time_max_) return;
+      Entry* entry = find_outstayed();
+      if (entry == nullptr) return;
       log::info("serve.unload", {{"model", entry->model.name}, {"why", "idle"}});
       unloaded = std::exchange(entry->loaded, nullptr);
     }
@@ -308,12 +352,16 @@ void ModelPool::settle(Entry& entry, Result<std::unique_ptr<ServedModel>> loaded
   for (const std::shared_ptr<Signal>& signal : waiting) signal->notify();
 }
 
-// Nobody can begin to hold the result while the lock is held, because get() needs it, too.
+// Nobody can begin to hold it while the lock is held, because get() needs it, too.
+bool ModelPool::is_idle(const Entry& entry) {
+  return entry.loaded && !entry.model.is_pinned && entry.loaded.use_count() <= 1 &&
+         entry.promised_until <= Clock::now();
+}
+
 ModelPool::Entry* ModelPool::least_recently_used_idle() {
   Entry* oldest = nullptr;
   for (Entry& entry : entries_) {
-    if (!entry.loaded || entry.model.is_pinned || entry.loaded.use_count() > 1) continue;
-    if (entry.promised_until > Clock::now()) continue;
+    if (!is_idle(entry)) continue;
     if (oldest == nullptr || entry.last_used < oldest->last_used) oldest = &entry;
   }
   return oldest;

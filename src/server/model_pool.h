@@ -19,6 +19,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +36,9 @@ struct PooledModel {
   std::string name;
   std::uint64_t bytes = 0;  // forecast of the memory that it takes
   bool is_pinned = false;
+  std::string path = {};  // of its file, or of the first part; with the next two for descriptions
+  std::uint64_t file_bytes = 0;
+  std::string quant = {};
   // Runs on the pool's thread. Gives up when it is stopped.
   std::function<Result<std::unique_ptr<ServedModel>>(const std::stop_token&)> load;
 };
@@ -69,6 +73,10 @@ class ModelPool {
   // Waits a moment for the model to become idle, and then while it is destroyed. Succeeds if the
   // model is not loaded.
   [[nodiscard]] ApiResult<void> unload(std::string_view name);
+  // For how long the model stays loaded without use, instead of idle_time_max; max(): until room is
+  // needed. Only where there is a library, that is, where clients may unload models; no effect on
+  // pinned ones.
+  void keep(std::string_view name, std::chrono::seconds idle_time_max);
   [[nodiscard]] ModelLibrary* library() const { return library_.get(); }
 
   // Whether all pinned models are loaded; an error if one could not be loaded.
@@ -77,6 +85,9 @@ class ModelPool {
   struct Status {
     std::string name;
     Held loaded;  // null: it is not loaded
+    std::string path = {};
+    std::uint64_t n_bytes = 0;  // of its file
+    std::string quant = {};
   };
   [[nodiscard]] std::vector<Status> list() const;
   // Includes the models of the library that fit.
@@ -91,7 +102,8 @@ class ModelPool {
     bool is_wanted = false;
     std::optional<Error> error = {};  // of the last load, if it failed
     Clock::time_point last_used = {};
-    Clock::time_point promised_until = {};  // to those who waited for it
+    std::optional<std::chrono::seconds> idle_time_max = {};  // none: that of all
+    Clock::time_point promised_until = {};                   // to those who waited for it
     std::vector<std::shared_ptr<Signal>> waiting = {};
   };
 
@@ -101,10 +113,12 @@ class ModelPool {
   void run(const std::stop_token& stop);
   void wait_for_work(const std::stop_token& stop);
   void unload_idle();
+  [[nodiscard]] Entry* find_outstayed() SLIP_TSA(requires_capability(mutex_));
   void wait_while_held(std::string_view name);
   void load(Entry& entry, const std::stop_token& stop);
   [[nodiscard]] Result<void> make_room(const Entry& entry);
   void settle(Entry& entry, Result<std::unique_ptr<ServedModel>> loaded);
+  [[nodiscard]] static bool is_idle(const Entry& entry);
   [[nodiscard]] Entry* least_recently_used_idle() SLIP_TSA(requires_capability(mutex_));
   [[nodiscard]] std::uint64_t bytes_loaded() const SLIP_TSA(requires_capability(mutex_));
 
@@ -117,6 +131,8 @@ class ModelPool {
   std::condition_variable_any has_work_;
   std::deque<Entry> entries_ SLIP_GUARDED_BY(mutex_);  // entries are never moved or removed
   const std::unique_ptr<ModelLibrary> library_;
+
+  bool has_own_idle_times_ SLIP_GUARDED_BY(mutex_) = false;
 
   std::atomic<int> n_looking_ = 0;
   boost::asio::thread_pool disk_{1};  // reads the library

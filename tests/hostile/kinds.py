@@ -11,6 +11,7 @@ COMPLETIONS = "/v1/completions"
 RESPONSES = "/v1/responses"
 MESSAGES = "/v1/messages"
 MCP = "/mcp"
+OLLAMA = "/api/chat"
 ATTACHMENTS = "/slipstream/attachments/hostile/"
 USER = {"role": "user", "content": "Who is amber?"}
 
@@ -165,6 +166,14 @@ KINDS = {
         "max_tokens": 1, "messages": [USER, *many(n, lambda i: {"role": "system", "content": "x"})]})),
     "counted text": ("/v1/messages/count_tokens", lambda n: dumped({
         "messages": [{"role": "user", "content": "word " * (n // 5)}]})),
+    "many calls and results of Ollama": (OLLAMA, lambda n: dumped({"stream": False, "messages": [
+        {"role": "assistant", "tool_calls": many(n // 2, lambda i: {"function": {"name": "f", "arguments": {}}})},
+        *many(n // 2, lambda i: {"role": "tool", "tool_name": "f", "content": "x"})]})),
+    "long text of Ollama": ("/api/generate", lambda n: dumped({
+        "prompt": "word " * (n // 5), "stream": False, "options": {"num_predict": 1}})),
+    "long raw text of Ollama": ("/api/generate", lambda n: dumped({
+        "prompt": "word " * (n // 5), "raw": True, "stream": False, "options": {"num_predict": 1}})),
+    "long time of Ollama": ("/api/generate", lambda n: dumped({"prompt": "", "keep_alive": "1h" * (n // 2)})),
     "many inputs": ("/v1/embeddings", lambda n: dumped({"input": ["x"] * (n // 4)})),
     "many tokens to text": ("/detokenize", lambda n: dumped({"tokens": [100] * (n // 4)})),
     # Long.

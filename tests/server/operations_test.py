@@ -143,6 +143,32 @@ class Metrics(unittest.TestCase):
                 self.assertEqual(server.stop(), 0)
         self.assertEqual(*answers)
 
+    def test_mtp_is_counted_and_changes_no_answer(self):
+        answers = []
+        model = str(pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"]) / "glm4moe-mtp.gguf")
+        body = {"prompt": (FIXTURES / "haystack.txt").read_text()[:600], "max_tokens": 60, "temperature": 0, "ignore_eos": True}
+        for flags, drafter in (([], "-"), (["--mtp", "on"], "MTP")):
+            server = Serving("--kv", "f16", "--ctx", "1024", "--speculate", "always", *flags, model=model)
+            try:
+                self.assertRegex(server.log(), f"event=serve.model .*drafter={drafter} ")
+                answers.append(server.post("/v1/completions", body)[1]["choices"][0]["text"])
+                end = time.monotonic() + 10  # the engine counts after the last event
+                while server.n_requests():
+                    self.assertLess(time.monotonic(), end)
+                text = server.ask("GET", "/metrics")[1]
+                tokens = value(text, "slipstream:draft_model_tokens_total", model_name="glm4moe-mtp")
+                self.assertEqual(tokens > 0, drafter == "MTP")
+            finally:
+                self.assertEqual(server.stop(), 0)
+        self.assertEqual(*answers)
+
+    def test_models_without_mtp_say_so(self):
+        server = Serving("--kv", "f16", "--ctx", "512", "--mtp", "auto", "--speculate", "auto")
+        try:
+            self.assertRegex(server.log(), "event=engine.mtp .*used=no why=.*no layer for it")
+        finally:
+            self.assertEqual(server.stop(), 0)
+
     def test_a_draft_model_with_other_tokens_is_refused_at_the_start(self):
         with tempfile.NamedTemporaryFile(suffix=".gguf") as other:
             other.write(pathlib.Path(NEEDLE_MODEL).read_bytes().replace(b"subroutine", b"Xubroutine", 1))

@@ -20,8 +20,9 @@ ApiResult<CompletionRequest> read_completion_request(const Json& body) {
                          fields.any("n_predict") != nullptr;
   if (!has_limit && !request.options.max_tokens)
     request.options.max_tokens = 16;  // OpenAI's default
-  if (const auto suffix = fields.text("suffix"); suffix && !suffix->empty()) {
-    fields.refuse("suffix", "'suffix' is not supported");
+  request.suffix = fields.text("suffix").value_or("");
+  if (!request.suffix.empty() && request.echoes) {
+    fields.refuse("echo", "'echo' and 'suffix' exclude each other");
   }
   if (const auto best_of = fields.integer("best_of", 1, INT32_MAX);
       best_of && *best_of != request.options.n) {

@@ -3,6 +3,7 @@
 // Threads: plain data. Errors: 400 that names the field.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "server/api/generation_options.h"
@@ -14,6 +15,7 @@ struct CompletionRequest {
   GenerationOptions options;
   std::vector<Prompt> prompts;  // each is answered options.n times
   bool echoes = false;          // the answer begins with the prompt
+  std::string suffix = {};      // what comes after the answer: prompts are what comes before it
 };
 
 [[nodiscard]] ApiResult<CompletionRequest> read_completion_request(const Json& body);

@@ -6,6 +6,7 @@
 #include "server/api/embedding_request.h"
 #include "server/base64.h"
 #include "server/json.h"
+#include "server/routes/embedding_answer.h"
 #include "server/routes/model_route.h"
 #include "server/routes/routes.h"
 #include "server/turn/generation.h"
@@ -44,8 +45,8 @@ ApiResult<std::vector<std::vector<Token>>> read_inputs(const ServedModel& model,
 
 class Embeddings final : public PreparedAnswer {
  public:
-  Embeddings(ServedModel& model, bool as_base64, std::vector<std::vector<Token>> inputs)
-      : model_(model), as_base64_(as_base64), inputs_(std::move(inputs)) {}
+  Embeddings(ServedModel& model, std::vector<std::vector<Token>> inputs, VectorsText text)
+      : model_(model), inputs_(std::move(inputs)), text_(std::move(text)) {}
 
   asio::awaitable<ApiResult<void>> send(HttpExchange& exchange, WorkerPool& workers) override {
     exchange.drop_body();
@@ -60,49 +61,59 @@ class Embeddings final : public PreparedAnswer {
       }
       vectors_.push_back(std::move(*vector));
     }
-    ApiResult<std::string> body = co_await workers.go_on(exchange, [this] { return to_text(); });
+    ApiResult<std::string> body = co_await workers.go_on(
+        exchange, [this]() -> ApiResult<std::string> { return text_(vectors_, n_tokens_); });
     if (!body) co_return std::unexpected(body.error());
     (void)co_await exchange.reply({.body = std::move(*body)});
     co_return ApiResult<void>();
   }
 
  private:
-  [[nodiscard]] ApiResult<std::string> to_text() const {
-    Json data = Json::array();
-    for (const std::vector<float>& vector : vectors_) {
-      data.push_back({{"object", "embedding"},
-                      {"index", data.size()},
-                      {"embedding", as_base64_ ? Json(to_base64(std::as_bytes(std::span(vector))))
-                                               : Json(vector)}});
-    }
-    return dump({{"object", "list"},
-                 {"data", std::move(data)},
-                 {"model", model_.name},
-                 {"usage", {{"prompt_tokens", n_tokens_}, {"total_tokens", n_tokens_}}}});
-  }
-
   ServedModel& model_;
-  const bool as_base64_;
   std::vector<std::vector<Token>> inputs_;
-  std::vector<std::vector<float>> vectors_;
+  const VectorsText text_;
+  Vectors vectors_;
   std::size_t n_tokens_ = 0;
 };
 
+std::string openai_vectors(const std::string& model, bool as_base64, const Vectors& vectors,
+                           std::size_t n_tokens) {
+  Json data = Json::array();
+  for (const std::vector<float>& vector : vectors) {
+    data.push_back({{"object", "embedding"},
+                    {"index", data.size()},
+                    {"embedding", as_base64 ? Json(to_base64(std::as_bytes(std::span(vector))))
+                                            : Json(vector)}});
+  }
+  return dump({{"object", "list"},
+               {"data", std::move(data)},
+               {"model", model},
+               {"usage", {{"prompt_tokens", n_tokens}, {"total_tokens", n_tokens}}}});
+}
+
 Prepared prepare_embeddings(ServedModel& model, HttpExchange& /*exchange*/, Json& body,
                             const Client& client) {
-  if (!model.embeddings) {
-    return refuse("model", "This server makes no embeddings: start it with --embeddings");
-  }
   ApiResult<EmbeddingRequest> request = read_embedding_request(body);
   if (!request) return std::unexpected(request.error());
   const bool as_base64 = request->as_base64;
-  ApiResult<std::vector<std::vector<Token>>> inputs = read_inputs(model, std::move(*request));
-  if (!inputs) return std::unexpected(inputs.error());
-  for (const std::vector<Token>& input : *inputs) client.charge_prompt(input.size());
-  return std::make_unique<Embeddings>(model, as_base64, std::move(*inputs));
+  return prepare_vectors(model, std::move(*request), client,
+                         [&model, as_base64](const Vectors& vectors, std::size_t n_tokens) {
+                           return openai_vectors(model.name, as_base64, vectors, n_tokens);
+                         });
 }
 
 }  // namespace
+
+Prepared prepare_vectors(ServedModel& model, EmbeddingRequest request, const Client& client,
+                         VectorsText text) {
+  if (!model.embeddings) {
+    return refuse("model", "This server makes no embeddings: start it with --embeddings");
+  }
+  ApiResult<std::vector<std::vector<Token>>> inputs = read_inputs(model, std::move(request));
+  if (!inputs) return std::unexpected(inputs.error());
+  for (const std::vector<Token>& input : *inputs) client.charge_prompt(input.size());
+  return std::make_unique<Embeddings>(model, std::move(*inputs), std::move(text));
+}
 
 void add_embedding_routes(RouteTable& table, const RouteParts& parts) {
   table.add(model_route("/v1/embeddings", prepare_embeddings, parts));

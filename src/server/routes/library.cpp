@@ -38,17 +38,17 @@ std::string_view state_of(const std::vector<ModelPool::Status>& pooled, std::str
   return "on disk";
 }
 
+// model: an Installed or a Recommended.
+Json describe_fit(const auto& model) {
+  return {{"fits", model.why_not.empty()},
+          {"n_ctx", model.n_context},
+          {"kv", model.kv},
+          {"why", model.why_not}};
+}
+
 Json describe_installed(const ModelLibrary::Installed& model, std::string_view state) {
-  return {{"name", model.name},
-          {"path", model.path},
-          {"bytes", model.n_bytes},
-          {"quant", model.quant},
-          {"state", state},
-          {"fit",
-           {{"fits", model.why_not.empty()},
-            {"n_ctx", model.n_context},
-            {"kv", model.kv},
-            {"why", model.why_not}}}};
+  return {{"name", model.name},   {"path", model.path}, {"bytes", model.n_bytes},
+          {"quant", model.quant}, {"state", state},     {"fit", describe_fit(model)}};
 }
 
 Json describe_found(const ModelLibrary::Found& model) {
@@ -59,6 +59,13 @@ Json describe_found(const ModelLibrary::Found& model) {
   return {{"repo", model.repo}, {"downloads", model.n_downloads}, {"files", std::move(files)}};
 }
 
+Json describe_recommended(const ModelLibrary::Recommended& model) {
+  return {{"name", model.name},
+          {"about", model.about},
+          {"bytes", model.n_bytes},
+          {"fit", describe_fit(model)}};
+}
+
 ApiResult<std::string> required_text(const Json& body, std::string_view field) {
   JsonFields fields(body);
   const std::optional<std::string> text = fields.text(field);
@@ -67,6 +74,16 @@ ApiResult<std::string> required_text(const Json& body, std::string_view field) {
     return refuse(std::string(field), format_text("'{}' must be a text", field));
   }
   return *text;
+}
+
+std::string begin_pull(const std::string& /*name*/) { return {}; }
+
+std::string tell_pull(const PullNews& news, const std::string& /*name*/) {
+  if (news.is_done) return event_of(dump({{"done", true}}));
+  if (news.error) return event_of(to_json(*news.error));
+  return event_of(dump({{"bytes", news.n_bytes},
+                        {"bytes_all", news.n_bytes_all},
+                        {"bytes_per_s", news.bytes_per_s}}));
 }
 
 ApiError no_library(const HttpExchange& exchange) {
@@ -107,6 +124,7 @@ void add_library_routes(RouteTable& table, const RouteParts& parts) {
   add(verb::get, "/slipstream/models", &LibraryRoutes::list);
   add(verb::post, "/slipstream/models/load", &LibraryRoutes::load);
   add(verb::post, "/slipstream/models/unload", &LibraryRoutes::unload);
+  add(verb::get, "/slipstream/recommended", &LibraryRoutes::recommend);
   add(verb::get, "/slipstream/hub/search", &LibraryRoutes::search);
   add(verb::post, "/slipstream/hub/pull", &LibraryRoutes::pull);
 }
@@ -149,15 +167,16 @@ struct LibraryRoutes::Pull {
     news->notify();
   }
 
-  [[nodiscard]] Json event() {
+  [[nodiscard]] PullNews look() {
     const MutexLock lock(mutex);
-    if (ending && *ending) return {{"done", true}};
-    if (ending) return Json::parse(to_json(to_api_error(ending->error())));
     const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
     const auto n_bytes = static_cast<double>(latest.n_bytes - n_bytes_begun);
-    return {{"bytes", latest.n_bytes},
-            {"bytes_all", latest.n_bytes_all},
-            {"bytes_per_s", seconds > 0 ? n_bytes / seconds : 0}};
+    PullNews now{.n_bytes = latest.n_bytes,
+                 .n_bytes_all = latest.n_bytes_all,
+                 .bytes_per_s = seconds > 0 ? n_bytes / seconds : 0};
+    if (ending) now.is_done = ending->has_value();
+    if (ending && !*ending) now.error = to_api_error(ending->error());
+    return now;
   }
   [[nodiscard]] bool has_ended() {
     const MutexLock lock(mutex);
@@ -209,6 +228,20 @@ RouteAnswer LibraryRoutes::unload(HttpExchange& exchange, const Json& body) {
   co_return ApiResult<void>();
 }
 
+RouteAnswer LibraryRoutes::recommend(HttpExchange& exchange) {
+  const Waiting waiting(n_waiting_);
+  if (const auto checked = check(waiting); !checked) co_return checked;
+  const auto models =
+      co_await run_on(search_, [this] { return library_.recommend(stop_.get_token()); });
+  if (!models) co_return std::unexpected(to_api_error(models.error()));
+  Json described = Json::array();
+  for (const ModelLibrary::Recommended& model : *models) {
+    described.push_back(describe_recommended(model));
+  }
+  (void)co_await exchange.reply({.body = dump({{"models", std::move(described)}})});
+  co_return ApiResult<void>();
+}
+
 RouteAnswer LibraryRoutes::search(HttpExchange& exchange) {
   const std::string text = query_value(exchange.request().target(), "q");
   if (text.size() > kSearchBytesMax) {
@@ -251,7 +284,12 @@ RouteAnswer LibraryRoutes::pull(HttpExchange& exchange, const Json& body) {
   if (!repo) co_return std::unexpected(repo.error());
   const ApiResult<std::string> quant = required_text(body, "quant");
   if (!quant) co_return std::unexpected(quant.error());
-  const std::string name = *repo + ":" + *quant;
+  PullForm form{.head = event_stream_head(), .begin = begin_pull, .tell = tell_pull};
+  std::string name = *repo + ":" + *quant;
+  co_return co_await pull_as(std::move(form), exchange, std::move(name));
+}
+
+RouteAnswer LibraryRoutes::pull_as(PullForm form, HttpExchange& exchange, std::string name) {
   if (const Result<void> checked = library_.check_name(name); !checked) {
     co_return refuse("repo", checked.error().message);
   }
@@ -262,14 +300,25 @@ RouteAnswer LibraryRoutes::pull(HttpExchange& exchange, const Json& body) {
     ~StopAtEnd() { stop.request_stop(); }
   };
   const StopAtEnd stop_at_end{pull->stop};
-  if (!co_await exchange.begin_stream(event_stream_head())) co_return ApiResult<void>();
-  for (bool has_ended = false; !has_ended;) {
-    if (!co_await exchange.wait(*pull->news)) co_return ApiResult<void>();
-    const Json event = pull->event();
-    has_ended = event.contains("done") || event.contains("error");
-    if (!co_await exchange.send(event_of(dump(event)))) co_return ApiResult<void>();
+  if (form.streams) {
+    if (!co_await exchange.begin_stream(form.head)) co_return ApiResult<void>();
+    const std::string first = form.begin(name);
+    if (!co_await exchange.send(first)) co_return ApiResult<void>();
   }
-  (void)co_await exchange.end_stream();
+  PullNews news;
+  while (!news.is_done && !news.error) {
+    if (!co_await exchange.wait(*pull->news)) co_return ApiResult<void>();
+    news = pull->look();
+    const std::string told = form.tell(news, name);
+    if (form.streams && !co_await exchange.send(told)) co_return ApiResult<void>();
+  }
+  if (form.streams) {
+    (void)co_await exchange.end_stream();
+  } else if (news.error) {
+    co_return std::unexpected(*news.error);
+  } else {
+    (void)co_await exchange.reply({.body = form.tell(news, name)});
+  }
   co_return ApiResult<void>();
 }
 

@@ -1,5 +1,6 @@
 // The routes with which the web app manages models: GET /slipstream/models, POST
-// /slipstream/models/load and /unload, GET /slipstream/hub/search, POST /slipstream/hub/pull.
+// /slipstream/models/load and /unload, GET /slipstream/recommended, GET /slipstream/hub/search, POST
+// /slipstream/hub/pull.
 //
 // One model is pulled at a time, on its own thread. A second pull is refused with 409. The client
 // of a pull gets events with its progress. The pull ends if the client disconnects; the next pull
@@ -11,8 +12,11 @@
 
 #include <atomic>
 #include <boost/asio/thread_pool.hpp>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
+#include <string>
 #include <string_view>
 
 #include "base/mutex.h"
@@ -24,6 +28,23 @@
 
 namespace slipstream {
 
+// What happened to a pull.
+struct PullNews {
+  std::uint64_t n_bytes = 0;
+  std::uint64_t n_bytes_all = 0;
+  double bytes_per_s = 0;
+  bool is_done = false;
+  std::optional<ApiError> error = {};
+};
+
+// How a client is told of it.
+struct PullForm {
+  bool streams = true;  // false: only the last news, and an error as the status of the answer
+  HttpReply head;
+  std::string (*begin)(const std::string& name);
+  std::string (*tell)(const PullNews& news, const std::string& name);
+};
+
 class LibraryRoutes {
  public:
   LibraryRoutes(ModelPool& models, ModelLibrary& library) : models_(models), library_(library) {}
@@ -34,8 +55,11 @@ class LibraryRoutes {
   RouteAnswer list(HttpExchange& exchange);
   RouteAnswer load(HttpExchange& exchange, const Json& body);
   RouteAnswer unload(HttpExchange& exchange, const Json& body);
+  RouteAnswer recommend(HttpExchange& exchange);
   RouteAnswer search(HttpExchange& exchange);
   RouteAnswer pull(HttpExchange& exchange, const Json& body);
+  // The same for other APIs. name: "org/repo:quant", or without the quant.
+  RouteAnswer pull_as(PullForm form, HttpExchange& exchange, std::string name);
 
   // Makes searches and pulls end soon, and refuses new ones.
   void stop();

@@ -9,7 +9,6 @@
 #include "base/format.h"
 #include "server/api/json_fields.h"
 #include "server/bounded_json.h"
-#include "server/sse.h"
 
 namespace slipstream {
 namespace {
@@ -73,7 +72,7 @@ RouteAnswer stream_while_loading(const RouteParts& parts, const ModelRoute& rout
                                  HttpExchange& exchange, std::string model_name, Work work) {
   const ServedModel named{.name = std::move(model_name), .engine = nullptr};
   const std::unique_ptr<TurnWriter> writer = route.streams.early_writer(named);
-  if (!co_await exchange.begin_stream(event_stream_head())) co_return ApiResult<void>();
+  if (!co_await exchange.begin_stream(writer->head())) co_return ApiResult<void>();
   const std::string first = writer->begin_early();
   if (!co_await exchange.send(first)) co_return ApiResult<void>();
   const auto ping = [&]() -> boost::asio::awaitable<bool> {

@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "server/sse.h"
-
 namespace slipstream {
 
 namespace asio = boost::asio;
@@ -53,7 +51,7 @@ asio::awaitable<ApiResult<void>> TurnAnswer::send_whole(HttpExchange& exchange,
 
 asio::awaitable<ApiResult<void>> TurnAnswer::send_events(HttpExchange& exchange,
                                                          WorkerPool& workers) {
-  if (!has_head_ && !co_await exchange.begin_stream(event_stream_head())) {
+  if (!has_head_ && !co_await exchange.begin_stream(writer_->head())) {
     co_return ApiResult<void>();
   }
   const std::string first = writer_->begin();

@@ -48,12 +48,12 @@ ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest reques
   return tokens->size();
 }
 
-ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model, HttpExchange& exchange,
-                                            ChatRequest request, const Client& client) {
+ApiResult<ChatPlan> plan_chat(const ServedModel& model, ChatRequest& request,
+                              const Client& client) {
   ApiResult<ChatPrompt> made = make_prompt(model, request, client);
   if (!made) return std::unexpected(made.error());
   const std::string& prompt = made->text.text();
-  const ApiResult<std::vector<Token>> tokens = tokens_of(model, made->text);
+  ApiResult<std::vector<Token>> tokens = tokens_of(model, made->text);
   if (!tokens) return std::unexpected(tokens.error());
   const ApiResult<int> n_tokens =
       tokens_to_generate("messages", tokens->size(), request.options, model.engine->n_context());
@@ -67,30 +67,46 @@ ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model, HttpExchange& ex
   ReasoningParams& reasoning = request.options.sampling.reasoning;
   reasoning = reasoning_params(format, prompt);
   reasoning.n_tokens_max = reasoning_limit(request.reasoning, model.chat_template->abilities());
-  auto turn = std::make_unique<Turn>(
-      model, exchange, client.account,
-      Turn::Options{
-          .n_per_prompt = request.options.n,
-          .parsing = OutputParser::Options{.format = format,
-                                           .tools = ToolSet(request.tools),
-                                           .starts_in_reasoning = reasoning.is_open,
-                                           .ends_with_call = !request.tool_choice.allows_several},
-          .sources = std::move(made->sources),
-          .n_turns_dropped = made->n_turns_dropped});
   std::vector<int> boundaries;
   if (model.engine->saves_at_boundaries()) {
     boundaries =
         prompt_boundaries(model.engine->vocabulary(), made->text, *tokens, made->first_words);
   }
+  return ChatPlan{.prompt = std::move(*tokens),
+                  .n_tokens_max = *n_tokens,
+                  .boundaries = std::move(boundaries),
+                  .parsing = {.format = format,
+                              .tools = ToolSet(request.tools),
+                              .starts_in_reasoning = reasoning.is_open,
+                              .ends_with_call = !request.tool_choice.allows_several},
+                  .sources = std::move(made->sources),
+                  .n_turns_dropped = made->n_turns_dropped};
+}
+
+GenerateRequest request_of(const ChatPlan& plan, const ChatRequest& request, int idx,
+                           const Client& client) {
+  GenerateRequest generate =
+      make_request(request.options, plan.prompt, plan.n_tokens_max, idx, client);
+  generate.shows_control_tokens = true;  // markup consists of them
+  generate.boundaries = plan.boundaries;
+  return generate;
+}
+
+ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model, HttpExchange& exchange,
+                                            ChatRequest request, const Client& client) {
+  ApiResult<ChatPlan> plan = plan_chat(model, request, client);
+  if (!plan) return std::unexpected(plan.error());
+  auto turn = std::make_unique<Turn>(model, exchange, client.account,
+                                     Turn::Options{.n_per_prompt = request.options.n,
+                                                   .parsing = std::move(plan->parsing),
+                                                   .sources = std::move(plan->sources),
+                                                   .n_turns_dropped = plan->n_turns_dropped});
   for (int i = 0; i < request.options.n; ++i) {
-    GenerateRequest generate = make_request(request.options, *tokens, *n_tokens, i, client);
-    generate.shows_control_tokens = true;  // markup consists of them
-    generate.boundaries = boundaries;
-    const Result<void> submitted = turn->submit(std::move(generate));
+    const Result<void> submitted = turn->submit(request_of(*plan, request, i, client));
     if (!submitted) return std::unexpected(to_api_error(submitted.error()));
   }
-  client.charge_prompt(tokens->size());
-  if (made->n_turns_dropped > 0 && model.metrics != nullptr) model.metrics->count_rescued();
+  client.charge_prompt(plan->prompt.size());
+  if (plan->n_turns_dropped > 0 && model.metrics != nullptr) model.metrics->count_rescued();
   return turn;
 }
 

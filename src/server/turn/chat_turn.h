@@ -1,5 +1,5 @@
-// begin_chat(): turns a conversation into a Turn. It makes the prompt and the grammar that the request
-// demands, and submits one request to the engine per answer.
+// begin_chat(): turns a conversation into a Turn. plan_chat() makes the prompt and the grammar that the
+// request demands; one request per answer is submitted to the engine.
 //
 // Threads: on a worker. Errors: ApiErrors that name the field.
 #pragma once
@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/api/chat_request.h"
 #include "server/client.h"
@@ -32,6 +33,22 @@ namespace slipstream {
 // The number of tokens of a conversation's prompt. REQUIRES: check_chat().
 [[nodiscard]] ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest request,
                                                   const Client& client);
+
+// What the engine is asked for, and how its output is read.
+struct ChatPlan {
+  std::vector<Token> prompt;
+  int n_tokens_max;
+  std::vector<int> boundaries;  // GenerateRequest::boundaries
+  OutputParser::Options parsing;
+  std::shared_ptr<const ShownSources> sources;  // null: none
+  std::size_t n_turns_dropped;
+};
+// Moves messages out of the request, and completes its sampling. REQUIRES: check_chat().
+[[nodiscard]] ApiResult<ChatPlan> plan_chat(const ServedModel& model, ChatRequest& request,
+                                            const Client& client);
+// The request for the answer with this number, of those to one prompt.
+[[nodiscard]] GenerateRequest request_of(const ChatPlan& plan, const ChatRequest& request, int idx,
+                                         const Client& client);
 
 // REQUIRES: check_chat().
 [[nodiscard]] ApiResult<std::unique_ptr<Turn>> begin_chat(ServedModel& model,

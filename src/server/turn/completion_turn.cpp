@@ -1,10 +1,31 @@
 #include "server/turn/completion_turn.h"
 
+#include <string>
 #include <utility>
+#include <variant>
 
+#include "server/turn/fill_prompt.h"
 #include "server/turn/generation.h"
 
 namespace slipstream {
+namespace {
+
+ApiResult<std::vector<Token>> prompt_with_suffix(const ServedModel& model, Prompt& prompt,
+                                                 const CompletionRequest& request) {
+  auto* text = std::get_if<std::string>(&prompt);
+  if (text == nullptr) return refuse("prompt", "'prompt' must be a text where there is a 'suffix'");
+  const FillIn fill{.prefix = std::move(*text),
+                    .line = {},
+                    .suffix = request.suffix,
+                    .extra = {},
+                    .prefix_name = "prompt",
+                    .suffix_name = "suffix"};
+  ApiResult<FillPrompt> filled = fill_prompt(model, fill, request.options.max_tokens.value_or(0));
+  if (!filled) return std::unexpected(filled.error());
+  return std::move(filled->tokens);
+}
+
+}  // namespace
 
 ApiResult<void> check_completion(const ServedModel& model) {
   // submit() checks again.
@@ -18,6 +39,12 @@ ApiResult<std::vector<std::vector<Token>>> take_prompts(const ServedModel& model
                                                         CompletionRequest& request) {
   std::vector<std::vector<Token>> prompts;
   for (Prompt& prompt : request.prompts) {
+    if (!request.suffix.empty()) {
+      ApiResult<std::vector<Token>> filled = prompt_with_suffix(model, prompt, request);
+      if (!filled) return std::unexpected(filled.error());
+      prompts.push_back(std::move(*filled));
+      continue;
+    }
     ApiResult<std::vector<Token>> tokens = to_tokens(model.engine->vocabulary(), "prompt",
                                                      std::move(prompt), model.engine->n_context());
     if (!tokens) return std::unexpected(tokens.error());

@@ -11,6 +11,7 @@
 #include "engine/generation.h"
 #include "server/api/api_error.h"
 #include "server/json.h"
+#include "server/sse.h"
 #include "server/turn/turn.h"
 
 namespace slipstream {
@@ -28,6 +29,9 @@ class TurnWriter {
   virtual ~TurnWriter() = default;
   TurnWriter(const TurnWriter&) = delete;
   TurnWriter& operator=(const TurnWriter&) = delete;
+
+  // The head of a stream.
+  [[nodiscard]] virtual HttpReply head() const { return event_stream_head(); }
 
   // For a stream whose model is being loaded. begin_early() returns the events before the pings.
   // start() tells what the client knows so far. When the model is loaded, its turn has another

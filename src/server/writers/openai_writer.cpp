@@ -19,7 +19,8 @@ Json usage_json(const Usage& usage) {
           {"completion_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}}};
 }
 
-// The timings under llama-server's names. Like there, drafts are only named if there were some.
+}  // namespace
+
 Json timings_json(const Usage& usage) {
   using Milliseconds = std::chrono::duration<double, std::milli>;
   const auto rate = [](double n, double of) { return of > 0 ? n / of : 0; };
@@ -41,8 +42,6 @@ Json timings_json(const Usage& usage) {
   }
   return timings;
 }
-
-}  // namespace
 
 std::string new_id(std::string_view prefix) {
   thread_local std::mt19937_64 random{std::random_device{}()};

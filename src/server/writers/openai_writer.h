@@ -25,6 +25,9 @@ namespace slipstream {
 // "stop", "length" or "tool_calls".
 [[nodiscard]] std::string_view name(TurnEnd::Reason reason);
 
+// The timings under llama-server's names. Like there, drafts are only named if there were some.
+[[nodiscard]] Json timings_json(const Usage& usage);
+
 class OpenAiWriter : public TurnWriter {
  public:
   StreamStart start() const final { return {.id = id_, .created = created_}; }
