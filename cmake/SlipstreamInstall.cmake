@@ -1,10 +1,14 @@
-# cmake --install: the program, the plugin, man pages, completions, the units of systemd, and, for other
+# cmake --install: the program, the plugin, the library for C, man pages, completions, the units of systemd, and, for other
 # CMake projects, the libraries of the rooms with a package for find_package().
 include(CMakePackageConfigHelpers)
 
 install(TARGETS slipstream RUNTIME COMPONENT runtime)
 install(TARGETS ggml-turbo ggml-cpu-turbo
   LIBRARY DESTINATION ${SLIPSTREAM_PLUGIN_DIR} COMPONENT runtime)
+if(TARGET slipstream_bindings)
+  install(TARGETS slipstream_bindings LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+  install(FILES src/bindings/slipstream.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT runtime)
+endif()
 install(FILES packaging/systemd/slipstream.service packaging/systemd/slipstream-rpc.service
   DESTINATION lib/systemd/system COMPONENT runtime)
 
