@@ -45,11 +45,11 @@ class Supervised(Serving):
         self.wait_for_lines(r"event=serve\.ready", n + 1)
 
 
-def raw(port, body, seconds_max=120):
+def raw(port, body, seconds_max=120, path="/v1/completions"):
     """All that a connection gives, from the request to its end."""
     text = json.dumps(body)
     with socket.create_connection(("127.0.0.1", port), timeout=seconds_max) as client:
-        client.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        client.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                        f"Content-Length: {len(text)}\r\n\r\n{text}".encode())
         return b"".join(iter(lambda: client.recv(65536), b"")).decode()
 
@@ -146,6 +146,25 @@ class Crash(unittest.TestCase):
         self.assertEqual(with_event, whole)
         self.assertEqual(restarts, "1")
         self.assertIn("event=supervisor.crash", server.log())
+
+    def test_a_stream_of_lines_ends_with_a_line(self):
+        server = Supervised("--kv", "turbo4", "--ctx", "2048")
+        try:
+            streams = []
+            body = {"prompt": "Once upon a time", "raw": True, "options": {"num_predict": 1900}}
+            streaming = in_threads(1, lambda _: streams.append(
+                raw(server.port, body, path="/api/generate")))
+            server.wait_for_requests(1)
+            time.sleep(0.1)  # some of it is sent
+            server.crash()
+            streaming[0].join()
+            # What other threads still send comes behind it.
+            errors = re.findall(r'\r\n({"error":.*})\n\r\n0\r\n\r\n', streams[0])
+            self.assertEqual(len(errors), 1, streams[0][-300:])
+            self.assertIn("ask again", json.loads(errors[0])["error"])
+            server.wait_for_restart(1)
+        finally:
+            self.assertEqual(server.stop(), 0)
 
     def test_whoever_waits_for_an_answer_gets_an_error_whatever_the_signal(self):
         server = Supervised("--kv", "turbo4", "--ctx", "2048")

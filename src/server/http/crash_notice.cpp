@@ -15,7 +15,7 @@
 namespace slipstream {
 namespace {
 
-enum Say : std::uint8_t { kNothing, kReply, kEvent, kChunkedEvent };
+enum Say : std::uint8_t { kNothing, kReply, kEvent, kChunkedEvent, kLine, kChunkedLine };
 
 // There are more entries than connections. Descriptors with higher numbers get no notice.
 std::array<std::atomic<Say>, 8192> says;
@@ -23,7 +23,7 @@ static_assert(std::atomic<Say>::is_always_lock_free, "a signal handler reads it"
 
 constexpr std::array kDeadly = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 std::array<struct sigaction, kDeadly.size()> before;
-std::array<std::string, 4> texts;  // indexed by Say
+std::array<std::string, 6> texts;  // indexed by Say
 std::atomic<bool> is_dying = false;
 
 void set(int fd, Say say) {
@@ -54,12 +54,20 @@ void die(int signal, siginfo_t* info, void* /*context*/) {
   if (info->si_code <= 0) (void)raise(signal);
 }
 
+std::string as_last_chunk(const std::string& text) {
+  return format_text("{:x}\r\n{}\r\n0\r\n\r\n", text.size(), text);
+}
+
 }  // namespace
 
 CrashNotice::CrashNotice(int fd) : fd_(fd) { set(fd_, kReply); }
 void CrashNotice::say_nothing() const { set(fd_, kNothing); }
-void CrashNotice::say_event(bool is_chunked) const {
-  set(fd_, is_chunked ? kChunkedEvent : kEvent);
+void CrashNotice::say_event(Stream stream, bool is_chunked) const {
+  if (stream == Stream::kLines) {
+    set(fd_, is_chunked ? kChunkedLine : kLine);
+  } else {
+    set(fd_, is_chunked ? kChunkedEvent : kEvent);
+  }
 }
 
 void set_crash_notice(std::string_view message) {
@@ -70,8 +78,9 @@ void set_crash_notice(std::string_view message) {
       "Connection: close\r\nContent-Length: {}\r\n\r\n{}",
       error.size(), error);
   texts[kEvent] = format_text("data: {}\n\n", error);
-  texts[kChunkedEvent] =
-      format_text("{:x}\r\n{}\r\n0\r\n\r\n", texts[kEvent].size(), texts[kEvent]);
+  texts[kChunkedEvent] = as_last_chunk(texts[kEvent]);
+  texts[kLine] = format_text("{{\"error\":\"{}\"}}\n", message);
+  texts[kChunkedLine] = as_last_chunk(texts[kLine]);
 }
 
 void send_notices_on_crash() {

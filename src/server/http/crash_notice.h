@@ -1,6 +1,7 @@
 // CrashNotice: what a client is told if the process dies during its request, for example by an
 // assertion of a library. It is a 503 if nothing of the answer was sent, an error event between two
-// events of a stream, and nothing in the middle of a write, where it would be taken for content.
+// events of a stream (a line of JSON in a stream of those), and nothing in the middle of a write, where
+// it would be taken for content.
 //
 // The handler of a fatal signal can do almost nothing. It walks a table with one byte per
 // descriptor and sends prepared texts. After a stack overflow there is no room for the handler, and
@@ -24,8 +25,10 @@ class CrashNotice {
 
   // Call this before a write. It holds until the write has ended.
   void say_nothing() const;
+  // How the events of a stream are told apart.
+  enum class Stream : bool { kEvents, kLines };
   // Call this when only whole events have been sent and more may follow.
-  void say_event(bool is_chunked) const;
+  void say_event(Stream stream, bool is_chunked) const;
 
  private:
   const int fd_;

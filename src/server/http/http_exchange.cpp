@@ -123,6 +123,7 @@ asio::awaitable<bool> HttpExchange::begin_stream(HttpReply head) {
   status_ = head.status;
   is_chunked_ = request().version() >= 11;
   is_last_ = is_last_ || !is_chunked_;
+  if (head.content_type == kJsonLines) stream_form_ = CrashNotice::Stream::kLines;
   auto response = make_response<http::empty_body>(head);
   response.chunked(is_chunked_);
   http::response_serializer<http::empty_body> serializer(response);
@@ -212,7 +213,7 @@ bool HttpExchange::note(const boost::system::error_code& error, std::size_t n_by
 
 // Notes that a piece of a stream was sent.
 bool HttpExchange::note_sent(const boost::system::error_code& error, std::size_t n_bytes) {
-  if (note(error, n_bytes)) notice_.say_event(is_chunked_);
+  if (note(error, n_bytes)) notice_.say_event(stream_form_, is_chunked_);
   return !is_gone_;
 }
 

@@ -33,6 +33,9 @@ using HttpRequest = boost::beast::http::request<boost::beast::http::string_body>
 using HttpParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 using HttpHeader = std::pair<std::string, std::string>;
 
+// Of a stream whose events are lines of JSON.
+inline constexpr std::string_view kJsonLines = "application/x-ndjson";
+
 struct HttpReply {
   int status = 200;
   std::string content_type = "application/json";
@@ -140,6 +143,7 @@ class HttpExchange {
   bool is_answered_ = false;  // completely
   bool is_gone_ = false;
   bool is_last_ = false;
+  CrashNotice::Stream stream_form_ = CrashNotice::Stream::kEvents;
   bool is_chunked_ = true;  // for a stream; HTTP/1.0 has no chunks, so it ends with the connection
   Signal* waits_for_ = nullptr;
 };

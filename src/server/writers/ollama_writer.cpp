@@ -13,8 +13,6 @@
 namespace slipstream {
 namespace {
 
-constexpr std::string_view kLines = "application/x-ndjson";
-
 std::int64_t nanoseconds(std::chrono::steady_clock::duration time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
 }
@@ -68,7 +66,7 @@ std::string ollama_done(const std::string& model, OllamaForm form, std::string_v
 
 HttpReply OllamaWriter::head() const {
   HttpReply head = event_stream_head();
-  head.content_type = kLines;
+  head.content_type = kJsonLines;
   return head;
 }
 
