@@ -74,7 +74,7 @@ constexpr auto kHints = std::to_array<Hint>({
     {{"-b", "--batch-size", "-ub", "--ubatch-size"}, "steps have a fixed size: leave it out"},
     {{"--max-num-batched-tokens"}, "steps have a fixed size: leave it out"},
     {{"--lora", "--lora-scaled", "--enable-lora", "--lora-modules"}, "there are no adapters here"},
-    {{"-mm", "--mmproj", "-mmu", "--mmproj-url"}, "there are no images here"},
+    {{"-mmu", "--mmproj-url"}, "--mmproj takes a file: download it first"},
     {{"--no-mmap", "--mlock"}, "weights are mapped or copied as is faster: leave it out"},
     {{"--tool-call-parser", "--reasoning-parser", "--reasoning-format"},
      "the model's chat template decides: leave it out"},

@@ -34,6 +34,7 @@ namespace {
 using slipstream::add_disk_options;
 using slipstream::add_model_argument;
 using slipstream::add_model_options;
+using slipstream::add_projector_option;
 using slipstream::add_rope_options;
 using slipstream::add_rpc_option;
 using slipstream::add_speculation_options;
@@ -212,6 +213,7 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
   add_rope_options(*serve, options.rope);
   add_weight_options(*serve, options.weights);
   add_speculation_options(*serve, options.speculate, options.draft);
+  add_projector_option(*serve, options.projector);
   add_disk_options(*serve, options.kv_disk, options.kv_disk_bytes);
   add_rpc_option(*serve, options.rpc);
   CLI::Option* responses =

@@ -155,6 +155,15 @@ Speculates speculates_of(const std::string& word) {
   return word == "always" ? Speculates::kAlways : Speculates::kWhereItPays;
 }
 
+void add_projector_option(CLI::App& command, std::string& projector) {
+  constexpr const char* kAbout =
+      "The projector of a model with vision: chats may have images then, PNG and JPEG as "
+      "data:image/png;base64,... (also -mm, as in llama-server)";
+  command.add_option("--mmproj", projector, kAbout)->type_name("FILE")->check(CLI::ExistingFile);
+  command.allow_non_standard_option_names();
+  command.add_option("-mm", projector, kAbout)->check(CLI::ExistingFile)->group("");
+}
+
 void add_rpc_option(CLI::App& command, std::string& hosts) {
   command
       .add_option(

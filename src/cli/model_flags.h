@@ -31,6 +31,8 @@ void add_draft_options(CLI::App& command, DraftWish& draft);
 // is used, as is --mtp on, unless --speculate says how.
 void add_speculation_options(CLI::App& command, std::string& speculate, DraftWish& draft);
 [[nodiscard]] Speculates speculates_of(const std::string& word);
+// Adds --mmproj, with llama-server's short name for it.
+void add_projector_option(CLI::App& command, std::string& projector);
 // Adds --rpc, a list that parse_rpc_hosts() reads.
 void add_rpc_option(CLI::App& command, std::string& hosts);
 void add_disk_options(CLI::App& command, std::string& kv_disk, std::uint64_t& kv_disk_bytes);

@@ -33,6 +33,15 @@ struct Runner::Active {
     return job.request.wants_prompt_logprobs && usage.n_generated == 0 &&
            position + 1 < usage.n_prompt;
   }
+  // Null: it is no cell of an image.
+  [[nodiscard]] const ImagePlace* image_at(int position) const {
+    for (const ImagePlace& image : job.request.images) {
+      if (position < image.first) return nullptr;
+      if (position < image.end()) return &image;
+    }
+    return nullptr;
+  }
+  [[nodiscard]] bool has_images() const { return !job.request.images.empty(); }
   [[nodiscard]] std::span<const Token> computed() const {
     return std::span(tokens).first(static_cast<std::size_t>(holding.n_computed));
   }

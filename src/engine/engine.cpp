@@ -12,6 +12,7 @@
 #include "engine/model/model_fingerprint.h"
 #include "engine/speculation/draft_model.h"
 #include "engine/speculation/mtp_head.h"
+#include "engine/vision/image_key.h"
 
 namespace slipstream {
 
@@ -49,6 +50,16 @@ Result<NamedDrafter> batch_drafter_of(const Model& model, const EngineOptions& o
   return NamedDrafter{.drafter = std::move(*head), .name = "MTP"};
 }
 
+std::unexpected<Error> refuse_token() {
+  return fail(Code::kInvalidArgument, "the prompt has a token that the model does not know");
+}
+
+std::vector<Token> words_of(std::span<const Token> prompt) {
+  std::vector<Token> words(prompt.begin(), prompt.end());
+  std::erase_if(words, is_image_cell);
+  return words;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::start(Model model, const EngineOptions& options,
@@ -63,19 +74,28 @@ Result<std::unique_ptr<Engine>> Engine::start(Model model, const EngineOptions& 
   }
   Result<NamedDrafter> drafter = batch_drafter_of(model, options, std::move(draft_model));
   if (!drafter) return std::unexpected(drafter.error());
+  std::unique_ptr<Vision> vision;
+  if (!options.projector.empty()) {
+    Result<std::unique_ptr<Vision>> loaded =
+        Vision::load(options.projector, model, options.n_threads);
+    if (!loaded) return std::unexpected(loaded.error());
+    vision = std::move(*loaded);
+  }
   return std::unique_ptr<Engine>(new Engine(std::move(model), std::move(*vocabulary), options,
                                             std::move(*tier), std::move(drafter->drafter),
-                                            drafter->name));
+                                            drafter->name, std::move(vision)));
 }
 
 Engine::Engine(Model model, Vocabulary vocabulary, const EngineOptions& options,
                std::unique_ptr<DiskTier> tier, std::unique_ptr<BatchDrafter> batch_drafter,
-               std::string_view batch_drafter_name)
+               std::string_view batch_drafter_name, std::unique_ptr<Vision> vision)
     : options_(options),
       model_(std::move(model)),
       vocabulary_(std::move(vocabulary)),
       batch_drafter_(std::move(batch_drafter)),
       batch_drafter_name_(batch_drafter_name),
+      vision_(std::move(vision)),
+      image_encoder_(vision_ ? std::make_unique<ImageEncoder>(*vision_) : nullptr),
       thread_([this, tier = std::move(tier)](const std::stop_token& stop) mutable {
         run(stop, std::move(tier));
       }) {}
@@ -107,12 +127,31 @@ void Engine::leave_place() {
   --n_requests_;
 }
 
-Result<Runner::Job> Engine::prepare(GenerateRequest request, std::optional<Sampler>& shared) const {
-  const int n_vocab = vocabulary_.n_tokens();
-  const auto is_token = [n_vocab](Token token) { return token >= 0 && token < n_vocab; };
-  if (!std::ranges::all_of(request.prompt, is_token)) {
-    return fail(Code::kInvalidArgument, "the prompt has a token that the model does not know");
+// Every token is one of the model's, or a cell of an image.
+Result<void> Engine::check_tokens(const GenerateRequest& request) const {
+  if (!request.images.empty() && request.wants_prompt_logprobs) {
+    return fail(Code::kInvalidArgument, "a prompt with images has no log-probabilities");
   }
+  const std::span<const Token> prompt = request.prompt;
+  std::size_t at = 0;
+  const auto are_words = [&](std::size_t end) {
+    const auto words = prompt.subspan(at, end - at);
+    return std::ranges::all_of(words, [this](Token token) { return vocabulary_.contains(token); });
+  };
+  for (const ImagePlace& image : request.images) {
+    const auto first = static_cast<std::size_t>(image.first);
+    const std::span<const Token> cells = image.rows->cells();
+    SLIP_CHECK(image.first >= 0 && first >= at && first + cells.size() <= prompt.size() &&
+                   std::ranges::equal(prompt.subspan(first, cells.size()), cells),
+               "an image that is not where its request says");
+    if (!are_words(first)) return refuse_token();
+    at = first + cells.size();
+  }
+  return are_words(prompt.size()) ? Result<void>() : refuse_token();
+}
+
+Result<Runner::Job> Engine::prepare(GenerateRequest request, std::optional<Sampler>& shared) const {
+  if (const auto known = check_tokens(request); !known) return std::unexpected(known.error());
   if (const auto fits = check_size(n_context(), request.prompt.size(), request.n_tokens_max);
       !fits) {
     return std::unexpected(fits.error());
@@ -125,7 +164,11 @@ Result<Runner::Job> Engine::prepare(GenerateRequest request, std::optional<Sampl
     shared = std::move(*made);
   }
   Sampler sampler = shared->clone(request.sampling);
-  sampler.accept_prompt(request.prompt);
+  if (request.images.empty()) {
+    sampler.accept_prompt(request.prompt);
+  } else {
+    sampler.accept_prompt(words_of(request.prompt));
+  }
   return Runner::Job{.id = 0,
                      .request = std::move(request),
                      .sampler = std::move(sampler),
@@ -221,7 +264,8 @@ bool Engine::take_inbox(Runner& runner, const std::stop_token& stop) {
 }
 
 void Engine::run_until_failure(const std::stop_token& stop, std::unique_ptr<DiskTier> tier) {
-  Runner runner(model_, vocabulary_, options_.runner, std::move(tier), batch_drafter_.get());
+  Runner runner(model_, vocabulary_, options_.runner, std::move(tier), batch_drafter_.get(),
+                image_encoder_.get());
   while (take_inbox(runner, stop)) {
     if (options_.on_step) options_.on_step();
     runner.step();

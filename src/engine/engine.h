@@ -9,11 +9,12 @@
 //
 // Threads: thread-safe. Listeners run on the engine's thread. The destructor cancels what is left.
 // Errors:  start(): kUnsupported for a model without a vocabulary; others as in disk_tier.h and, with
-//          a draft model, in draft_model.h; with MTP, in mtp_head.h.
+//          a draft model, in draft_model.h; with MTP, in mtp_head.h; with images, in vision.h.
 //          submit(): kInvalidArgument; kOverloaded when too many requests wait or run.
 #pragma once
 
 #include <condition_variable>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,6 +25,8 @@
 #include "base/mutex.h"
 #include "engine/runner.h"
 #include "engine/speculation/batch_drafter.h"
+#include "engine/vision/image_encoder.h"
+#include "engine/vision/vision.h"
 
 namespace slipstream {
 
@@ -33,6 +36,9 @@ struct EngineOptions {
   // Directory for idle prefixes (disk_tier.h). If empty, nothing is kept on disk.
   std::string disk_directory = {};
   std::uint64_t disk_bytes_max = 0;
+  // The projector with which images are read (vision.h). If empty, there are no images.
+  std::filesystem::path projector = {};
+  int n_threads = 0;                   // as of the model; images take half of them
   std::function<void()> on_step = {};  // for tests: called before each step; may throw
 };
 
@@ -67,6 +73,8 @@ class Engine {
   }
   // Who makes some of them: "draft model", "MTP" or "-".
   [[nodiscard]] std::string_view batch_drafter() const { return batch_drafter_name_; }
+  // Null: the model has no images.
+  [[nodiscard]] Vision* vision() const { return vision_.get(); }
   // How many requests run at a time.
   [[nodiscard]] int n_parallel() const { return options_.runner.n_sequences_max; }
   [[nodiscard]] RunnerStats stats() const;
@@ -74,7 +82,8 @@ class Engine {
  private:
   Engine(Model model, Vocabulary vocabulary, const EngineOptions& options,
          std::unique_ptr<DiskTier> tier, std::unique_ptr<BatchDrafter> batch_drafter,
-         std::string_view batch_drafter_name);
+         std::string_view batch_drafter_name, std::unique_ptr<Vision> vision);
+  [[nodiscard]] Result<void> check_tokens(const GenerateRequest& request) const;
   [[nodiscard]] Result<Runner::Job> prepare(GenerateRequest request,
                                             std::optional<Sampler>& shared) const;
   [[nodiscard]] Result<void> find_place() const SLIP_TSA(requires_capability(mutex_));
@@ -90,6 +99,8 @@ class Engine {
   Vocabulary vocabulary_;
   const std::unique_ptr<BatchDrafter> batch_drafter_;  // null: there is none
   const std::string_view batch_drafter_name_;
+  const std::unique_ptr<Vision> vision_;               // null: there are no images
+  const std::unique_ptr<ImageEncoder> image_encoder_;  // null as well
 
   mutable Mutex mutex_;
   std::condition_variable_any has_mail_;

@@ -15,11 +15,14 @@
 #include "engine/request.h"
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/sampling_params.h"
+#include "engine/vision/image_rows.h"
 
 namespace slipstream {
 
 struct GenerateRequest {
   std::vector<Token> prompt;
+  // In the order of the prompt, which has their cells (image_key.h). Such a request does not speculate.
+  std::vector<ImagePlace> images = {};
   int n_tokens_max = 0;
   SamplingParams sampling = {};
   std::vector<std::string> stops = {};

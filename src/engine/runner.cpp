@@ -18,6 +18,9 @@ namespace slipstream {
 
 namespace {
 
+// How soon it is noticed that an image has been read, where nothing else is to do.
+constexpr std::chrono::milliseconds kImagePause(2);
+
 constexpr int kThrown = -100;  // not one of libllama's codes
 
 // How long shutdown may wait for prefixes that are not on disk yet.
@@ -39,7 +42,8 @@ void add_to_batch(llama_batch& batch, Token token, int position, SeqId seq, bool
 }  // namespace
 
 Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options,
-               std::unique_ptr<DiskTier> tier, BatchDrafter* batch_drafter)
+               std::unique_ptr<DiskTier> tier, BatchDrafter* batch_drafter,
+               ImageEncoder* image_encoder)
     : model_(model),
       vocabulary_(vocabulary),
       cells_(model.context()),
@@ -56,6 +60,7 @@ Runner::Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& 
       control_(state_.limits.n_step_tokens_max),
       speculation_(model.has_recurrent_state() ? SpeculationOptions{} : options.speculation,
                    batch_drafter),
+      image_encoder_(image_encoder),
       batch_(llama_batch_init(state_.limits.n_step_tokens_max, 0, 1)) {
   SLIP_CHECK(options.n_sequence_ids() <= static_cast<int>(llama_n_seq_max(model.context())),
              "the context has too few sequence ids");
@@ -127,6 +132,10 @@ void Runner::enqueue(Active& active) {
   SLIP_CHECK(submitted.has_value(), "a request of a size that was checked is refused");
   Sequence& sequence = *state_.find(active.job.id);
   sequence.wants_prompt_logprobs = request.wants_prompt_logprobs;
+  for (const ImagePlace& image : request.images) {
+    sequence.images.push_back(
+        {.first = image.first, .end = image.end(), .is_whole = image.rows->is_whole()});
+  }
 }
 
 void Runner::cancel(RequestId id) {
@@ -140,19 +149,31 @@ void Runner::cancel(RequestId id) {
 
 std::optional<std::chrono::steady_clock::duration> Runner::rest() const {
   using Duration = std::chrono::steady_clock::duration;
-  if (!state_.sequences.empty()) return Duration::zero();
+  const bool is_waiting_for_images = !state_.sequences.empty() && !has_work();
+  if (has_work()) return Duration::zero();
   if (!arriving_.empty() || (disk_ && disk_->is_loading())) {
     return disk_->is_reading() ? std::chrono::milliseconds(1) : Duration::zero();
   }
   const auto due = disk_ ? disk_->next_save() : std::nullopt;
-  if (!due) return std::nullopt;
-  return std::max(*due - std::chrono::steady_clock::now(), Duration::zero());
+  std::optional<Duration> rest;
+  if (due) rest = std::max(*due - std::chrono::steady_clock::now(), Duration::zero());
+  if (is_waiting_for_images) rest = std::min(rest.value_or(kImagePause), Duration(kImagePause));
+  return rest;
+}
+
+// Whether a sequence runs or could.
+bool Runner::has_work() const {
+  return std::ranges::any_of(state_.sequences, [](const Sequence& sequence) {
+    return sequence.is_running() || sequence.is_ready;
+  });
 }
 
 bool Runner::step() {
   const bool has_moved = move_prefixes();
+  if (image_encoder_ != nullptr) end_unreadable();
   if (state_.sequences.empty()) return has_moved;
   count_holdings();
+  if (!has_work()) return has_moved;
   propose_drafts();
   Step step = plan(state_, supply());
   ended_.clear();
@@ -178,7 +199,11 @@ bool Runner::step() {
   }
   const std::int64_t n_failed = stats_.n_failed_batches;
   const auto started = std::chrono::steady_clock::now();
-  compute(step.work);
+  const auto images = std::ranges::stable_partition(step.work, [this](const Work& work) {
+    return active(work.id).image_at(work.first) == nullptr;
+  });
+  compute({step.work.begin(), images.begin()});
+  for (Work& image : images) compute({&image, 1});
   const double seconds = seconds_since(started);
   if (n_drafted == 0) control_.observe(n_prompt_tokens, n_generating, seconds);
   const bool is_as_proposed =
@@ -186,6 +211,7 @@ bool Runner::step() {
   if (is_as_proposed) speculation_.observe_step(n_drafted, seconds);
   for (const Work& work : step.work) {
     if (!actives_.contains(work.id)) continue;  // it has ended
+    if (active(work.id).has_images()) continue;
     speculation_.catch_up(active(work.id).holding.seq, active(work.id).tokens);
   }
   ++stats_.n_steps;
@@ -240,12 +266,53 @@ void Runner::count_holdings() {
     }
     // A prompt with logprobs requested is computed from the start: every token's output is needed.
     const bool is_computed_whole = sequence.wants_prompt_logprobs && sequence.n_generated == 0;
-    const Match match =
-        is_computed_whole ? Match{} : memory_->find(holder.holding.salt, holder.tokens);
+    Match match = is_computed_whole ? Match{} : memory_->find(holder.holding.salt, holder.tokens);
+    if (holder.has_images()) {
+      match = cut_at_images(holder, match);
+      sequence.is_ready = are_images_read(holder, match.n_tokens);
+    }
     sequence.n_cached = match.n_tokens;
     sequence.n_cached_evictable = match.n_evictable;
     sequence.n_own_cells = 0;
     sequence.stops_at = memory_->next_share(holder.holding, sequence.n_cached, sequence.n_prompt);
+  }
+}
+
+// An image is taken over whole or not at all: what its first cells have in common with another's proves
+// nothing. The last token is always computed.
+Match Runner::cut_at_images(const Active& holder, const Match& match) const {
+  const int n_tokens = static_cast<int>(holder.tokens.size());
+  const ImagePlace* image = holder.image_at(std::min(match.n_tokens, n_tokens - 1));
+  const bool is_cut = image != nullptr && image->first < match.n_tokens;
+  if (!is_cut) return match;
+  const auto before = static_cast<std::size_t>(image->first);
+  if (before == 0) return {};
+  return memory_->find(holder.holding.salt, std::span(holder.tokens).first(before));
+}
+
+bool Runner::are_images_read(const Active& holder, int n_cached) {
+  bool are_read = true;
+  for (const ImagePlace& image : holder.job.request.images) {
+    if (image.first < n_cached || image.rows->state() == ImageRows::State::kRows) continue;
+    image_encoder_->ask(image.rows);
+    are_read = false;
+  }
+  return are_read;
+}
+
+void Runner::end_unreadable() {
+  std::vector<std::pair<RequestId, std::string>> failed;
+  for (const Sequence& sequence : state_.sequences) {
+    for (const ImagePlace& image : active(sequence.id).job.request.images) {
+      if (image.rows->state() != ImageRows::State::kFailed) continue;
+      failed.emplace_back(sequence.id, image.rows->why_failed());
+      break;
+    }
+  }
+  for (const auto& [id, why] : failed) {
+    if (active(id).holding.seq >= 0) release(active(id));
+    remove(state_, id);
+    end(active(id), {.reason = FinishReason::kFailed, .error = why});
   }
 }
 
@@ -256,6 +323,7 @@ void Runner::propose_drafts() {
     sequence.n_draft = 0;
     if (!sequence.is_running() || !sequence.is_generating()) continue;
     Active& holder = active(sequence.id);
+    if (holder.has_images()) continue;  // drafters know words only
     generating.push_back(&sequence);
     drafting.push_back({.drafting = &holder.drafting,
                         .seq = holder.holding.seq,
@@ -269,16 +337,19 @@ void Runner::propose_drafts() {
 // Not beside prompts, nor when a sequence has given way: there is no room for drafts then.
 void Runner::make_drafts(Step& step) {
   std::vector<Speculation::Planned> planned;
-  for (const Work& work : step.work) {
+  std::vector<Work*> works;
+  for (Work& work : step.work) {
     if (!state_.find(work.id)->is_generating()) return;
     Active& worker = active(work.id);
+    if (worker.has_images()) continue;
+    works.push_back(&work);
     planned.push_back({.drafting = &worker.drafting,
                        .seq = worker.holding.seq,
                        .tokens = worker.tokens,
                        .n_drafted = work.n_drafted});
   }
   speculation_.draft(planned);
-  for (std::size_t i = 0; i < planned.size(); ++i) step.work[i].n_drafted = planned[i].n_drafted;
+  for (std::size_t i = 0; i < planned.size(); ++i) works[i]->n_drafted = planned[i].n_drafted;
 }
 
 Supply Runner::supply() const {
@@ -354,8 +425,10 @@ void Runner::compute(std::span<Work> work) {
   if (const int failure = decode(work); failure != 0) return give_up_some(work, failure);
   int batch_idx = 0;
   for (Work& item : work) {
-    speculation_.observe_batch(active(item.id).holding.seq, item.first, item.n + item.n_drafted,
-                               batch_idx);
+    if (const Active& worker = active(item.id); !worker.has_images()) {
+      speculation_.observe_batch(worker.holding.seq, item.first, item.n + item.n_drafted,
+                                 batch_idx);
+    }
     read_outputs(item, batch_idx);
     batch_idx += item.n + item.n_drafted;
   }
@@ -385,7 +458,38 @@ void Runner::give_up_some(std::span<Work> work, int failure) {
   compute(work.subspan(n_left / 2, n_left - n_left / 2));
 }
 
+// Either words, of any sequences, or cells of one image.
 int Runner::decode(std::span<const Work> work) {
+  const ImagePlace* image = active(work.front().id).image_at(work.front().first);
+  fill_batch(work);
+  try {
+    if (fault_) {
+      if (const int failure = fault_(batch_); failure != 0) return failure;
+    }
+    return image == nullptr ? llama_decode(model_.context(), batch_)
+                            : decode_image(work.front(), *image);
+  } catch (const std::exception& error) {  // such as bad_alloc
+    log::error("engine.decode", {{"thrown", error.what()}});
+    return kThrown;
+  }
+}
+
+// The same batch with rows instead of tokens.
+int Runner::decode_image(const Work& work, const ImagePlace& image) {
+  const std::span<const float> rows = image.rows->rows();
+  const std::size_t n_row = rows.size() / image.rows->cells().size();
+  const auto skipped = static_cast<std::size_t>(work.first - image.first) * n_row;
+  llama_batch batch = batch_;
+  batch.token = nullptr;
+  batch.embd = const_cast<float*>(rows.data() + skipped);  // libllama only reads it
+  const bool is_whole = image.rows->is_whole();
+  if (is_whole) llama_set_causal_attn(model_.context(), false);
+  const int failure = llama_decode(model_.context(), batch);
+  if (is_whole) llama_set_causal_attn(model_.context(), true);
+  return failure;
+}
+
+void Runner::fill_batch(std::span<const Work> work) {
   batch_.n_tokens = 0;
   for (const Work& item : work) {
     const Active& worker = active(item.id);
@@ -398,15 +502,6 @@ int Runner::decode(std::span<const Work> work) {
       add_to_batch(batch_, worker.drafting.draft()[static_cast<std::size_t>(i)],
                    item.first + item.n + i, worker.holding.seq, true);
     }
-  }
-  try {
-    if (fault_) {
-      if (const int failure = fault_(batch_); failure != 0) return failure;
-    }
-    return llama_decode(model_.context(), batch_);
-  } catch (const std::exception& error) {  // such as bad_alloc
-    log::error("engine.decode", {{"thrown", error.what()}});
-    return kThrown;
   }
 }
 

@@ -30,6 +30,7 @@
 #include "engine/speculation/speculation.h"
 #include "engine/text/text_stream.h"
 #include "engine/text/vocabulary.h"
+#include "engine/vision/image_encoder.h"
 
 namespace slipstream {
 
@@ -83,8 +84,10 @@ struct RunnerStats {
 class Runner {
  public:
   // Without a tier, nothing is kept on disk. The drafter knows nothing yet; null: there is none.
+  // image_encoder: null if no request has images.
   Runner(Model& model, const Vocabulary& vocabulary, const RunnerOptions& options,
-         std::unique_ptr<DiskTier> tier = nullptr, BatchDrafter* batch_drafter = nullptr);
+         std::unique_ptr<DiskTier> tier = nullptr, BatchDrafter* batch_drafter = nullptr,
+         ImageEncoder* image_encoder = nullptr);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -121,7 +124,11 @@ class Runner {
   void enqueue(Active& active);
   [[nodiscard]] bool move_prefixes();
   [[nodiscard]] bool load_prefix();
+  [[nodiscard]] bool has_work() const;
   void count_holdings();
+  [[nodiscard]] Match cut_at_images(const Active& holder, const Match& match) const;
+  [[nodiscard]] bool are_images_read(const Active& holder, int n_cached);
+  void end_unreadable();
   void propose_drafts();
   void make_drafts(Step& step);
   [[nodiscard]] Supply supply() const;
@@ -134,6 +141,8 @@ class Runner {
   void read_outputs(Work& work, int first_batch_idx);
   void give_up_some(std::span<Work> work, int failure);
   [[nodiscard]] int decode(std::span<const Work> work);
+  void fill_batch(std::span<const Work> work);
+  [[nodiscard]] int decode_image(const Work& work, const ImagePlace& image);
   [[nodiscard]] std::span<const float> logits(int batch_idx) const;
   static void tell_progress(const Active& active);
   void stop(RequestId id, Ending ending);
@@ -157,6 +166,7 @@ class Runner {
   SeenPrefixes seen_;
   PrefillControl control_;
   Speculation speculation_;
+  ImageEncoder* const image_encoder_;
   std::map<RequestId, std::unique_ptr<Active>> actives_;
   std::vector<SeqId> free_ids_;
   std::vector<RequestId> ended_;  // in this step

@@ -72,6 +72,14 @@ Result<std::vector<NamedModel>> named_models(const Options& options) {
   return models;
 }
 
+// Its weights, in memory beside the model's. 0: there is none, or it cannot be read, as load() says.
+std::uint64_t projector_bytes(const NamedModel& model) {
+  if (model.projector.empty()) return 0;
+  std::error_code error;
+  const std::uint64_t n_bytes = std::filesystem::file_size(model.projector, error);
+  return error ? 0 : n_bytes;
+}
+
 RunnerOptions runner_options(const Options& options) {
   return {.n_sequences_max = options.n_parallel,
           .n_prefixes_max = 128,
@@ -145,7 +153,9 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                     {.runner = runner,
                      .n_requests_max = options.n_queue,
                      .disk_directory = shares_disk ? disk / disk_folder(named.name) : disk,
-                     .disk_bytes_max = options.kv_disk_bytes},
+                     .disk_bytes_max = options.kv_disk_bytes,
+                     .projector = named.projector,
+                     .n_threads = options.n_threads},
                     std::move(*draft));
   if (!engine) return std::unexpected(engine.error());
   Result<std::unique_ptr<EmbeddingWorker>> embeddings = make_embeddings(options, **engine);
@@ -158,6 +168,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                             {"prompts", kv.has_products ? "own" : "stock"},
                             {"speculate", (*engine)->speculates() ? options.speculate : "off"},
                             {"drafter", (*engine)->batch_drafter()},
+                            {"images", (*engine)->vision() == nullptr ? "-" : named.projector},
                             {"context", (*engine)->n_context()},
                             {"why", kv.why_context}});
   if (named.draft && (*engine)->batch_drafter() == "draft model") {
@@ -199,7 +210,8 @@ Result<KvPlan> plan_model(const Options& options, const NamedModel& model,
                           std::uint64_t bytes_max) {
   WeightWish weights = options.weights;
   weights.n_threads = options.n_threads;
-  const std::uint64_t left = bytes_max - std::min(bytes_max, bytes_of(model.draft));
+  const std::uint64_t beside = bytes_of(model.draft) + projector_bytes(model);
+  const std::uint64_t left = bytes_max - std::min(bytes_max, beside);
   return plan_over_hosts(options.rpc, model.path, options.kv,
                          {.shape = context_shape(options), .rope = options.rope},
                          {.available_bytes = left, .n_models = n_models(options)}, weights);
@@ -209,7 +221,7 @@ PooledModel pooled_model(const Options& options, const NamedModel& model, const 
   std::error_code error;
   const std::uint64_t n_bytes = std::filesystem::file_size(model.path, error);
   return {.name = model.name,
-          .bytes = plan.total_bytes + bytes_of(model.draft),
+          .bytes = plan.total_bytes + bytes_of(model.draft) + projector_bytes(model),
           .is_pinned = model.is_pinned,
           .path = model.path,
           .file_bytes = error ? 0 : n_bytes,
@@ -234,6 +246,12 @@ Result<ModelPoolOptions> models_to_serve(const Options& options) {
     return fail(Code::kInvalidArgument, "--draft-model helps MODEL, and there is none");
   }
   if (*draft) models->front().draft = std::move(*draft);
+  if (!options.projector.empty() && (options.model.empty() || !options.rpc.empty())) {
+    return fail(Code::kInvalidArgument, options.model.empty()
+                                            ? "--mmproj is for MODEL, and there is none"
+                                            : "--mmproj and --rpc exclude each other");
+  }
+  if (!options.projector.empty()) models->front().projector = options.projector;
   for (const NamedModel& model : *models) {
     const Result<KvPlan> plan = plan_model(options, model, pool.bytes_max);
     if (!plan) return std::unexpected(plan.error());

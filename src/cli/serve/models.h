@@ -20,6 +20,7 @@ struct NamedModel {
   std::string path;
   bool is_pinned = false;
   std::optional<DraftPlan> draft = {};
+  std::string projector = {};  // for images; empty: none
 };
 
 // How many models share the memory. A model of the hub should fit beside another.

@@ -26,6 +26,7 @@ struct Options {
   RopeScaling rope;
   std::string speculate = "off";  // speculates_of()
   DraftWish draft;                // for MODEL
+  std::string projector;          // for images in chats with MODEL; empty: none
   int n_context = 0;              // 0: the default
   int n_parallel = 8;
   int n_queue = 256;

@@ -1,6 +1,7 @@
 #include "engine/model/llama_log.h"
 
 #include <llama.h>
+#include <mtmd-helper.h>
 
 #include <mutex>
 #include <utility>
@@ -34,6 +35,8 @@ void redirect_llama_log() {
   static std::once_flag once;
   std::call_once(once, [] { llama_log_set(take_line, nullptr); });
 }
+
+void redirect_projector_log() { mtmd_helper_log_set(take_line, nullptr); }
 
 std::string take_llama_complaint() {
   first_error.clear();

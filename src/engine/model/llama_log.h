@@ -11,6 +11,8 @@ namespace slipstream {
 
 // Takes effect for the whole process. May be called more than once.
 void redirect_llama_log();
+// The same for libmtmd's.
+void redirect_projector_log();
 
 // The last warning or error of this thread since the last call; empty if there was none.
 std::string take_llama_complaint();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <ranges>
 #include <string_view>
 
@@ -42,6 +43,23 @@ double n_shares(const SchedulerState& state) {
   return n;
 }
 
+// Tokens of a prompt that may be computed in one piece of work: words, or an image's cells.
+struct Run {
+  int first;  // what is computed next
+  int end;
+  bool is_whole;
+
+  [[nodiscard]] int n_least() const { return is_whole ? end - first : 1; }
+};
+
+Run run_at(const Sequence& sequence, int first) {
+  for (const ImageRange& image : sequence.images) {
+    if (first < image.first) return {.first = first, .end = image.first, .is_whole = false};
+    if (first < image.end) return {.first = first, .end = image.end, .is_whole = image.is_whole};
+  }
+  return {.first = first, .end = std::numeric_limits<int>::max(), .is_whole = false};
+}
+
 class Planner {
  public:
   Planner(const SchedulerState& state, const Supply& supply)
@@ -80,7 +98,9 @@ class Planner {
 
   [[nodiscard]] int n_cells_wanted() const {
     const auto n_generating = std::ranges::count_if(running_, &Sequence::is_generating);
-    return static_cast<int>(n_generating) + (running_.front()->is_generating() ? 0 : 1);
+    const Sequence& first = *running_.front();
+    return static_cast<int>(n_generating) +
+           (first.is_generating() ? 0 : run_at(first, first.n_computed).n_least());
   }
 
   void generate() {
@@ -103,6 +123,7 @@ class Planner {
       n_reserved += sequence->is_generating() ? kCellsToGrow : sequence->n_pending() + kCellsToGrow;
     }
     for (const Sequence* sequence : waiting_) {
+      if (!sequence->is_ready) continue;
       const int n_running = static_cast<int>(running_.size() + step_.admitted.size());
       if (n_running == state_.limits.n_sequences_max) return;
       // A prompt's last token is always computed: the next token is sampled from its output.
@@ -167,7 +188,10 @@ class Planner {
   };
 
   int prefill(Prompt& prompt, int n_tokens_max) {
-    int n = std::min({prompt.n_pending, n_tokens_max, n_cells_});
+    const Run run = run_at(*prompt.sequence, prompt.n_computed);
+    if (run.is_whole) return prefill_whole(prompt, run, n_tokens_max);
+    const int n_left_of_run = run.end - prompt.n_computed - prompt.n_given;
+    int n = std::min({prompt.n_pending, std::max(n_tokens_max, 0), n_cells_, n_left_of_run});
     if (const int stops_at = prompt.sequence->stops_at; prompt.n_computed < stops_at) {
       n = std::min(n, stops_at - prompt.n_computed - prompt.n_given);
     }
@@ -176,6 +200,16 @@ class Planner {
       n_prompt_outputs_ -= n;
     }
     prompt.n_given += n;
+    prompt.n_pending -= n;
+    n_cells_ -= n;
+    return n;
+  }
+
+  // All of it or nothing.
+  int prefill_whole(Prompt& prompt, const Run& run, int n_tokens_max) {
+    const int n = run.n_least();
+    if (prompt.n_given > 0 || n_tokens_max <= 0 || n > n_cells_) return 0;
+    prompt.n_given = n;
     prompt.n_pending -= n;
     n_cells_ -= n;
     return n;

@@ -38,6 +38,14 @@ struct Supply {
   int n_prefill_tokens_max;  // prompt tokens in a step in which others generate
 };
 
+// Tokens of a prompt that are an image's cells. They share no work with words, and all of a whole image
+// is computed in one step.
+struct ImageRange {
+  int first;
+  int end;
+  bool is_whole;
+};
+
 struct Sequence {
   RequestId id = 0;
   std::string client;
@@ -46,15 +54,17 @@ struct Sequence {
   int n_prompt = 0;
   int n_tokens_max = 0;  // to generate
   int n_generated = 0;
-  int n_computed = 0;                  // tokens whose keys and values are in the cache
-  bool wants_prompt_logprobs = false;  // each prompt token needs an output, too
-  int stops_at = 0;                    // a step ends at this token, where the state is to be saved
-  int n_draft = 0;                     // drafted tokens that are worth verifying in the next step
-  std::int64_t admission_no = 0;       // orders running sequences; 0: waiting
+  int n_computed = 0;                   // tokens whose keys and values are in the cache
+  bool wants_prompt_logprobs = false;   // each prompt token needs an output, too
+  int stops_at = 0;                     // a step ends at this token, where the state is to be saved
+  int n_draft = 0;                      // drafted tokens that are worth verifying in the next step
+  std::vector<ImageRange> images = {};  // in the order of the prompt
+  std::int64_t admission_no = 0;        // orders running sequences; 0: waiting
 
   // The owner of the cache keeps these up to date.
   int n_cached = 0;            // waiting: tokens that a cached prefix holds
   int n_cached_evictable = 0;  // waiting: of these, those that no running sequence uses
+  bool is_ready = true;        // waiting: all images that it computes have been read
   int n_own_cells = 0;         // running: cells that no other running sequence uses
 
   [[nodiscard]] bool is_running() const { return admission_no != 0; }
@@ -112,14 +122,15 @@ struct SchedulerState {
 //   - Every generating sequence gets its token in every step. Prompts get the rest of the batch, at
 //     most supply.n_prefill_tokens_max if others generate. Half of it goes to the sequence admitted
 //     first, half to the one with the least left, so that neither a long prompt nor many short ones
-//     hold up the rest.
+//     hold up the rest. Only a whole image may be more than n_prefill_tokens_max, and more than a batch
+//     has place for: it gets a batch of its own.
 //   - Drafts get what is left: no cell of a prefix, no place in a step in which prompts are computed or
 //     somebody gives way. No sequence gets more drafted tokens than it may still generate.
 //   - Clients take turns (weighted fair queueing): a client with many requests delays only itself,
 //     and priority 2 gets twice the turns of priority 1. If more clients wait than can run at a
 //     time, the order of arrival counts for more, so that new clients are not kept out.
 //   - A request that does not fit yet holds back those behind it: small ones could otherwise keep a
-//     large one out forever.
+//     large one out forever. One that is not ready does not.
 //   - When cells run out, the sequence admitted last goes back to waiting, with all its tokens. The
 //     one admitted first always advances, so every request ends.
 [[nodiscard]] Step plan(const SchedulerState& state, const Supply& supply);

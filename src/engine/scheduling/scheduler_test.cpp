@@ -456,5 +456,62 @@ RC_GTEST_PROP(SchedulerProperty, AStreamOfNewClientsKeepsNobodyOut, ()) {
   RC_ASSERT(is_done);
 }
 
+TEST(Scheduler, AnImageSharesNoWorkWithWords) {
+  SchedulerState state = with_cells(1000);
+  must_submit(state, 1, "a", 40, 2);
+  state.find(1)->images = {{.first = 5, .end = 15, .is_whole = false},
+                           {.first = 15, .end = 25, .is_whole = false}};
+  const std::vector<Work> expected = {{.id = 1, .first = 0, .n = 5, .samples = false},
+                                      {.id = 1, .first = 5, .n = 10, .samples = false},
+                                      {.id = 1, .first = 15, .n = 10, .samples = false},
+                                      {.id = 1, .first = 25, .n = 15, .samples = true},
+                                      {.id = 1, .first = 40, .n = 1, .samples = true}};
+  for (const Work& work : expected) EXPECT_EQ(run(state).work, std::vector{work});
+}
+
+TEST(Scheduler, AnImageIsComputedInPartsUnlessItIsWhole) {
+  for (const bool is_whole : {false, true}) {
+    SchedulerState state = with_cells(1000, 8, 64);
+    must_submit(state, 1, "a", 4, 100);
+    run(state);  // the first one generates from now on
+    must_submit(state, 2, "b", 50, 2);
+    state.find(2)->images = {{.first = 0, .end = 40, .is_whole = is_whole}};
+    std::vector<int> lengths;
+    while (state.find(2)->n_generated == 0) {
+      for (const Work& work : run(state, 8).work) {
+        if (work.id == 2) lengths.push_back(work.n);
+        if (work.id == 1) EXPECT_EQ(work.n, 1);  // nobody waits for the image
+      }
+    }
+    EXPECT_EQ(std::ranges::max(lengths), is_whole ? 40 : 8) << is_whole;
+  }
+}
+
+TEST(Scheduler, AWholeImageWaitsForItsCells) {
+  SchedulerState state = with_cells(60);
+  must_submit(state, 1, "a", 20, 10);
+  run(state);
+  must_submit(state, 2, "b", 36, 2);
+  state.find(2)->images = {{.first = 2, .end = 34, .is_whole = true}};
+  int n_steps = 0;
+  while (!state.sequences.empty()) {
+    for (const Work& work : run(state).work) {
+      if (work.id == 2 && work.first >= 2 && work.first < 34) EXPECT_EQ(work.n, 32);
+    }
+    ASSERT_LT(++n_steps, 100);
+  }
+}
+
+TEST(Scheduler, WhoIsNotReadyHoldsNobodyBack) {
+  SchedulerState state = with_cells(1000);
+  must_submit(state, 1, "a", 10, 2);
+  must_submit(state, 2, "b", 10, 2);
+  state.find(1)->is_ready = false;
+  EXPECT_EQ(run(state).admitted, std::vector<RequestId>{2});
+  EXPECT_EQ(run(state).admitted, std::vector<RequestId>{});
+  state.find(1)->is_ready = true;
+  EXPECT_EQ(run(state).admitted, std::vector<RequestId>{1});
+}
+
 }  // namespace
 }  // namespace slipstream

@@ -189,15 +189,35 @@ Result<std::vector<Token>> Vocabulary::tokenize(std::string_view text, bool add_
 
 Result<std::vector<Token>> Vocabulary::tokenize_chat(const MarkedText& prompt,
                                                      std::size_t n_tokens_max) const {
-  // Most templates write the beginning-of-text token themselves.
+  return split(prompt.text(), {.client = prompt.client_ranges(),
+                               .add_special = !has_begin(prompt),
+                               .keeps_control_out = true,
+                               .n_tokens_max = n_tokens_max});
+}
+
+Result<std::vector<std::vector<Token>>> Vocabulary::tokenize_chat(std::span<const MarkedText> parts,
+                                                                  std::size_t n_tokens_max) const {
+  std::vector<std::vector<Token>> all;
+  for (const MarkedText& part : parts) {
+    Result<std::vector<Token>> tokens = split(
+        part.text(),
+        {.client = part.client_ranges(), .keeps_control_out = true, .n_tokens_max = n_tokens_max});
+    if (!tokens) return std::unexpected(tokens.error());
+    all.push_back(std::move(*tokens));
+  }
+  if (all.empty() || has_begin(parts.front())) return all;
+  const Frame frame = frame_of(vocab_);
+  all.front().insert_range(all.front().begin(), frame.begin);
+  all.back().append_range(frame.end);
+  return all;
+}
+
+// Most templates write the beginning-of-text token themselves.
+bool Vocabulary::has_begin(const MarkedText& prompt) const {
   const std::string begin = bos() ? piece(*bos(), true) : "";
   const auto client = prompt.client_ranges();
   const bool is_template = client.empty() || client.front().begin >= begin.size();
-  const bool has_begin = !begin.empty() && is_template && prompt.text().starts_with(begin);
-  return split(prompt.text(), {.client = client,
-                               .add_special = !has_begin,
-                               .keeps_control_out = true,
-                               .n_tokens_max = n_tokens_max});
+  return !begin.empty() && is_template && prompt.text().starts_with(begin);
 }
 
 std::vector<Token> Vocabulary::spelled(Token token) const {

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,9 @@ class Vocabulary {
   // n_tokens_max tokens.
   [[nodiscard]] Result<std::vector<Token>> tokenize_chat(const MarkedText& prompt,
                                                          std::size_t n_tokens_max) const;
+  // The same prompt in parts, between which there is something else. A part is split by itself.
+  [[nodiscard]] Result<std::vector<std::vector<Token>>> tokenize_chat(
+      std::span<const MarkedText> parts, std::size_t n_tokens_max) const;
   // The bytes of a token, possibly part of a character; none for control tokens unless `special`.
   [[nodiscard]] std::string piece(Token token, bool special) const;
 
@@ -78,6 +82,8 @@ class Vocabulary {
  private:
   struct LazyPieces;
   struct Splitting;
+
+  [[nodiscard]] bool has_begin(const MarkedText& prompt) const;
 
   Vocabulary(const llama_vocab* vocab, int n_tokens);
 

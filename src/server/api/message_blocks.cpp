@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "server/api/image_parts.h"
 
 namespace slipstream {
 namespace {
@@ -28,9 +29,10 @@ std::string* text_in(Json& block, std::string_view name) {
 Json text_part(std::string text) { return {{"type", "text"}, {"text", std::move(text)}}; }
 
 std::unexpected<ApiError> refuse_block(const std::string& path, const std::string& type) {
-  return refuse(path, type.empty() ? format_text("'{}' must be a block with a type", path)
-                                   : format_text("'{}' is of type {}: this server takes text only",
-                                                 path, type));
+  return refuse(
+      path, type.empty()
+                ? format_text("'{}' must be a block with a type", path)
+                : format_text("'{}' is of type {}: here this server takes text only", path, type));
 }
 
 // Adds the text of a "text" block, or of a "document" block whose source is text.
@@ -51,15 +53,26 @@ ApiResult<void> add_text(Json& block, const std::string& path, Json& parts) {
   return refuse_block(path, type);
 }
 
-// The content is a text or a list of text blocks.
-ApiResult<Json> text_content(Json content, const std::string& path) {
+// The same, or an image.
+ApiResult<void> add_part(Json& block, const std::string& path, Json& parts) {
+  if (type_of(block) != "image") return add_text(block, path, parts);
+  ApiResult<Json> image = image_part_of_block(block, path);
+  if (!image) return std::unexpected(image.error());
+  parts.push_back(std::move(*image));
+  return {};
+}
+
+using AddBlock = ApiResult<void>(Json& block, const std::string& path, Json& parts);
+
+// The content is a text or a list of blocks.
+ApiResult<Json> text_content(Json content, const std::string& path, AddBlock& add = add_text) {
   if (content.is_string() || content.is_null()) return content;
   if (!content.is_array()) {
     return refuse(path, format_text("'{}' must be a text or a list of blocks", path));
   }
   Json parts = Json::array();
   for (std::size_t i = 0; i < content.size(); ++i) {
-    if (auto added = add_text(content[i], format_text("{}[{}]", path, i), parts); !added) {
+    if (auto added = add(content[i], format_text("{}[{}]", path, i), parts); !added) {
       return std::unexpected(added.error());
     }
   }
@@ -71,8 +84,9 @@ ApiResult<Json> tool_message(Json& block, const std::string& path) {
   if (id == nullptr) {
     return refuse(path + ".tool_use_id", format_text("'{}.tool_use_id' is required", path));
   }
-  ApiResult<Json> content = text_content(
-      block.contains("content") ? std::move(block["content"]) : Json(), path + ".content");
+  ApiResult<Json> content =
+      text_content(block.contains("content") ? std::move(block["content"]) : Json(),
+                   path + ".content", add_part);
   if (!content) return std::unexpected(content.error());
   if (content->is_null()) *content = "";
   return Json{{"role", "tool"}, {"tool_call_id", *id}, {"content", std::move(*content)}};
@@ -87,7 +101,7 @@ ApiResult<void> add_user(Json blocks, const std::string& path, Json& chat) {
       ApiResult<Json> message = tool_message(blocks[i], block_path);
       if (!message) return std::unexpected(message.error());
       chat.push_back(std::move(*message));
-    } else if (auto added = add_text(blocks[i], block_path, parts); !added) {
+    } else if (auto added = add_part(blocks[i], block_path, parts); !added) {
       return added;
     }
   }

@@ -81,6 +81,28 @@ TEST(MessagesRequest, ResultsComeBeforeWhatTheUserSays) {
             R"({"role":"user","content":[{"type":"text","text":"and now?"}]}])");
 }
 
+TEST(MessagesRequest, ImagesAreInWhatUsersSayAndToolsReturn) {
+  const std::string image = R"({"type": "image", "source": {"type": "base64",
+                                "media_type": "image/png", "data": "aGk="}})";
+  const auto shown = [](const std::string& path) {
+    return R"({"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="},"path":")" +
+           path + R"("})";
+  };
+  EXPECT_EQ(messages_of(R"([{"role": "user", "content": [)" + image + R"(,
+                {"type": "text", "text": "what?"},
+                {"type": "tool_result", "tool_use_id": "1", "content": [)" +
+                        image + "]}]}]"),
+            R"([{"role":"tool","tool_call_id":"1","content":[)" +
+                shown("messages[0].content[2].content[0]") + R"(]},{"role":"user","content":[)" +
+                shown("messages[0].content[0]") + R"(,{"type":"text","text":"what?"}]}])");
+  for (const char* role : {"assistant", "system"}) {
+    EXPECT_EQ(refusal(R"({"max_tokens": 9, "messages": [{"role": ")" + std::string(role) +
+                      R"(", "content": [)" + image + "]}]}")
+                  .param,
+              "messages[0].content[0]");
+  }
+}
+
 TEST(MessagesRequest, ToolsAreFunctions) {
   const MessagesRequest request = read(asking(
       R"(, "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"},

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "server/api/image_parts.h"
 
 namespace slipstream {
 namespace {
@@ -35,16 +36,14 @@ class OllamaMessages {
       return refuse(path + ".role",
                     format_text("'{}.role' must be user, assistant, system or tool", path));
     }
-    if (const Json* images = member(message, "images"); images != nullptr && !images->empty()) {
-      return refuse(path + ".images",
-                    format_text("'{}.images' is not supported: only text is", path));
-    }
     Json content = take(message, "content");
     if (content.is_null()) content = "";
     if (!content.is_string()) {
       return refuse(path + ".content", format_text("'{}.content' must be a text", path));
     }
-    Json said = {{"role", *role}, {"content", std::move(content)}};
+    ApiResult<Json> with_images = add_images(take(message, "images"), path, std::move(content));
+    if (!with_images) return std::unexpected(with_images.error());
+    Json said = {{"role", *role}, {"content", std::move(*with_images)}};
     if (*role == "assistant") {
       if (text_member(message, "thinking") != nullptr) {
         said["reasoning_content"] = take(message, "thinking");
@@ -55,6 +54,24 @@ class OllamaMessages {
     }
     chat_.push_back(std::move(said));
     return {};
+  }
+
+  // Images are base64 alone, and come before the text.
+  static ApiResult<Json> add_images(Json images, const std::string& path, Json content) {
+    if (images.is_null()) return content;
+    if (!images.is_array()) {
+      return refuse(path + ".images", format_text("'{}.images' must be a list of base64", path));
+    }
+    if (images.empty()) return content;
+    Json parts = Json::array();
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      const std::string where = format_text("{}.images[{}]", path, i);
+      const auto* data = images[i].get_ptr<const std::string*>();
+      if (data == nullptr) return refuse(where, format_text("'{}' must be base64", where));
+      parts.push_back(image_part("data:image/png;base64," + *data, where));
+    }
+    parts.push_back({{"type", "text"}, {"text", std::move(content)}});
+    return parts;
   }
 
   ApiResult<void> add_calls(Json calls, const std::string& path, Json& said) {

@@ -187,7 +187,7 @@ ApiResult<OllamaRequest> read_ollama_generate(Json& body) {
     fields.refuse("suffix", "'suffix' excludes 'system' and 'format'");
   }
   if (const Json* images = fields.array("images"); images != nullptr && !images->empty()) {
-    fields.refuse("images", "'images' is not supported: only text is");
+    fields.refuse("images", "'images' is for messages: send them to /api/chat");
   }
   if (const Json* context = fields.array("context"); context != nullptr && !context->empty()) {
     fields.refuse("context", "'context' is not supported: send the messages to /api/chat");

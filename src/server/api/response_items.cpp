@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "server/api/image_parts.h"
 #include "server/api/json_fields.h"
 
 namespace slipstream {
@@ -24,6 +25,12 @@ Json* text_of_part(Json& part) {
   return text != part.end() && text->is_string() ? &*text : nullptr;
 }
 
+std::unexpected<ApiError> refuse_part(const std::string& where, const Json* type) {
+  return refuse(where, format_text("'{}' is of type {}: only text is supported, and images in what "
+                                   "a user says and tools return",
+                                   where, type == nullptr ? "?" : dump(*type)));
+}
+
 // Moves a text out of a field that is a string or an array of parts. The texts of parts are joined
 // with newlines, as for chat messages.
 ApiResult<std::string> take_text(Json& item, const char* name, const std::string& path) {
@@ -38,14 +45,44 @@ ApiResult<std::string> take_text(Json& item, const char* name, const std::string
     const Json* text = text_of_part(content[i]);
     if (text == nullptr) {
       const Json* type = member(content[i], "type");
-      return refuse(format_text("{}[{}]", where, i),
-                    format_text("'{}[{}]' is of type {}: only text is supported", where, i,
-                                type == nullptr ? "?" : dump(*type)));
+      return refuse_part(format_text("{}[{}]", where, i), type);
     }
     if (i > 0) texts += '\n';
     texts += text->get_ref<const std::string&>();
   }
   return texts;
+}
+
+bool is_input_image(const Json& part) {
+  const Json* type = member(part, "type");
+  return type != nullptr && *type == "input_image";
+}
+
+// The same where images may be: with one of them a list of parts, as in chat messages.
+ApiResult<Json> take_content(Json& item, const char* name, const std::string& path) {
+  const Json* content = member(item, name);
+  if (content == nullptr || !content->is_array() ||
+      std::ranges::none_of(*content, is_input_image)) {
+    return take_text(item, name, path).transform([](std::string text) {
+      return Json(std::move(text));
+    });
+  }
+  Json taken = take(item, name);
+  Json parts = Json::array();
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    const std::string where = format_text("{}.{}[{}]", path, name, i);
+    if (is_input_image(taken[i])) {
+      ApiResult<Json> image = image_part_of_input(taken[i], where);
+      if (!image) return std::unexpected(image.error());
+      parts.push_back(std::move(*image));
+    } else if (Json* text = text_of_part(taken[i]); text != nullptr) {
+      parts.push_back({{"type", "text"}, {"text", std::move(*text)}});
+    } else {
+      const Json* type = member(taken[i], "type");
+      return refuse_part(where, type);
+    }
+  }
+  return parts;
 }
 
 ApiResult<Json> take_required_text(Json& item, const char* name, const std::string& path) {
@@ -98,12 +135,14 @@ ApiResult<void> ItemMessages::add_message(Json& item, const std::string& path) {
     return refuse(path + ".role",
                   format_text("'{}.role' must be user, assistant, system or developer", path));
   }
-  ApiResult<std::string> content = take_text(item, "content", path);
-  if (!content) return std::unexpected(content.error());
   if (role == "assistant") {
-    append_line(turn(), "content", *content);
+    const ApiResult<std::string> text = take_text(item, "content", path);
+    if (!text) return std::unexpected(text.error());
+    append_line(turn(), "content", *text);
     return {};
   }
+  ApiResult<Json> content = take_content(item, "content", path);
+  if (!content) return std::unexpected(content.error());
   end_turn();
   if (role == "developer") role = "system";
   messages_.push_back({{"role", std::move(role)}, {"content", std::move(*content)}});
@@ -142,7 +181,7 @@ ApiResult<void> ItemMessages::add_call(Json& item, const std::string& path) {
 ApiResult<void> ItemMessages::add_result(Json& item, const std::string& path) {
   ApiResult<Json> call_id = take_required_text(item, "call_id", path);
   if (!call_id) return std::unexpected(call_id.error());
-  ApiResult<std::string> output = take_text(item, "output", path);
+  ApiResult<Json> output = take_content(item, "output", path);
   if (!output) return std::unexpected(output.error());
   end_turn();
   messages_.push_back(

@@ -11,7 +11,7 @@
 // its call. Encrypted reasoning can be read by OpenAI only and is dropped.
 //
 // Threads: thread-compatible.
-// Errors:  400 that names the field, for example for an image.
+// Errors:  400 that names the field, for example for a file.
 #pragma once
 
 #include <string>

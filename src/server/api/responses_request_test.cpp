@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "server/api/response_items.h"
 #include "server/api/responses_error.h"
 
 namespace slipstream {
@@ -192,6 +193,22 @@ TEST(ResponsesRequest, NoEffortIsNoThinking) {
   EXPECT_EQ(demand(R"("none")").is_on, false);
   EXPECT_EQ(demand(R"("minimal")").is_on, true);
   EXPECT_EQ(demand("null").is_on, std::nullopt);
+}
+
+TEST(ResponsesRequest, ImagesStayBetweenTexts) {
+  Json body = Json::parse(R"({"input": [{"role": "user", "content": [
+      {"type": "input_text", "text": "a"}, {"type": "input_image", "image_url": "data:x"}]},
+      {"type": "function_call_output", "call_id": "c",
+       "output": [{"type": "input_image", "image_url": "data:y"}]}]})");
+  ItemMessages messages;
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(messages.add(body["input"][i], i == 0 ? "input[0]" : "input[1]"));
+  }
+  EXPECT_EQ(dump(messages.take_all()),
+            R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url",)"
+            R"("image_url":{"url":"data:x"},"path":"input[0].content[1]"}]},{"role":"tool",)"
+            R"("tool_call_id":"c","content":[{"type":"image_url","image_url":{"url":"data:y"},)"
+            R"("path":"input[1].output[0]"}]}])");
 }
 
 TEST(ResponsesRequest, RefusalsNameTheField) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/template/image_mark.h"
+
 namespace slipstream {
 
 bool is_said_by(const Json& message, std::string_view role) {
@@ -17,7 +19,7 @@ std::string text_of_message(const Json& message) {
   std::string text;
   for (const Json& part : *content) {
     const Json* words = member(part, "text");
-    if (words == nullptr || !words->is_string()) continue;
+    if (words == nullptr || !words->is_string() || is_image_mark(part)) continue;
     if (!text.empty()) text += '\n';
     text += words->get_ref<const std::string&>();
   }

@@ -72,20 +72,21 @@ std::string text_of(const Vocabulary& vocabulary, std::optional<Token> token) {
 Json props_of(const ServedModel& model, const std::string& build_info) {
   const Engine& engine = *model.engine;
   const Vocabulary& vocabulary = engine.vocabulary();
-  Json props = {{"default_generation_settings",
-                 {{"params", default_params()}, {"n_ctx", engine.n_context()}}},
-                {"total_slots", engine.n_parallel()},
-                {"model_alias", model.name},
-                {"model_path", model.file_name},
-                {"modalities", {{"vision", false}, {"video", false}, {"audio", false}}},
-                {"endpoint_slots", true},
-                {"endpoint_props", false},
-                {"endpoint_metrics", true},
-                {"chat_template", ""},
-                {"bos_token", text_of(vocabulary, vocabulary.bos())},
-                {"eos_token", text_of(vocabulary, vocabulary.eos())},
-                {"build_info", build_info},
-                {"is_sleeping", false}};
+  Json props = {
+      {"default_generation_settings",
+       {{"params", default_params()}, {"n_ctx", engine.n_context()}}},
+      {"total_slots", engine.n_parallel()},
+      {"model_alias", model.name},
+      {"model_path", model.file_name},
+      {"modalities", {{"vision", engine.vision() != nullptr}, {"video", false}, {"audio", false}}},
+      {"endpoint_slots", true},
+      {"endpoint_props", false},
+      {"endpoint_metrics", true},
+      {"chat_template", ""},
+      {"bos_token", text_of(vocabulary, vocabulary.bos())},
+      {"eos_token", text_of(vocabulary, vocabulary.eos())},
+      {"build_info", build_info},
+      {"is_sleeping", false}};
   if (model.chat_template) {
     props["chat_template"] = model.chat_template->source();
     props["chat_template_caps"] = template_abilities(*model.chat_template);

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "server/json.h"
+#include "server/template/image_mark.h"
 #include "server/template/jinja/value.h"
 
 namespace slipstream {
@@ -167,6 +168,19 @@ TEST(ChatTemplate, StrangeButHarmlessTemplatesRender) {
             "y");
 }
 
+TEST(ChatTemplate, MarksOfImagesJoinTheTextsAroundThem) {
+  ChatInput input;
+  input.messages = Json::array({{{"role", "user"},
+                                 {"content", Json::array({{{"type", "text"}, {"text", "a"}},
+                                                          {{"type", "text"}, {"text", "b"}},
+                                                          image_mark("<1>"),
+                                                          image_mark("<2>"),
+                                                          {{"type", "text"}, {"text", "c"}},
+                                                          {{"type", "text"}, {"text", "d"}}})}}});
+  EXPECT_EQ(render("{{ messages[0].content }}", input), "a\nb<1><2>c\nd");
+  EXPECT_EQ(render("{{ messages[0]['content'][0]['text'] }}", input), "a\nb<1><2>c\nd");
+}
+
 TEST(ChatTemplate, HostileMessagesAreRefused) {
   ChatInput input;
   Json deep = 1;
@@ -178,8 +192,9 @@ TEST(ChatTemplate, HostileMessagesAreRefused) {
   input.messages = Json::parse(R"([{"content": "x"}])");
   EXPECT_EQ(render("x", input).error().message, "a message has no role");
   input.messages = Json::parse(R"([{"role": "user", "content": [{"type": "image_url"}]}])");
-  EXPECT_EQ(render("x", input).error().message,
-            "a message has a part of type \"image_url\": only text is supported");
+  EXPECT_EQ(
+      render("x", input).error().message,
+      "a message has a part of type \"image_url\": only text and images (image_url) are supported");
   input.messages = Json::array();
   EXPECT_FALSE(render("x", input).has_value());
 }

@@ -8,12 +8,13 @@
 #include "base/format.h"
 #include "server/bounded_json.h"
 #include "server/json.h"
+#include "server/template/image_mark.h"
 
 namespace slipstream {
 namespace {
 
 // Moves the content out of a message: a string as it is, the texts of its parts joined by line
-// feeds, or "" for null.
+// feeds, or "" for null. Marks of images join what is around them.
 Result<std::string> take_content(Json& message) {
   const auto found = message.find("content");
   Json content = found == message.end() ? Json() : std::move(*found);
@@ -21,17 +22,21 @@ Result<std::string> take_content(Json& message) {
   if (content.is_string()) return std::move(content.get_ref<std::string&>());
   if (!content.is_array()) return fail(Code::kInvalidArgument, "a message's content is no text");
   std::string text;
-  bool first = true;
+  bool is_joined = true;  // without a line feed: at the beginning, and around images
   for (const Json& part : content) {
     const bool is_text = part.is_object() && part.contains("text") && part["text"].is_string();
     if (!is_text) {
       const std::string type =
           part.is_object() ? part.value("type", Json("?")).dump() : part.dump();
-      return fail(Code::kInvalidArgument,
-                  format_text("a message has a part of type {}: only text is supported", type));
+      return fail(
+          Code::kInvalidArgument,
+          format_text("a message has a part of type {}: only text and images (image_url) are "
+                      "supported",
+                      type));
     }
-    if (!first) text += '\n';
-    first = false;
+    const bool is_image = is_image_mark(part);
+    if (!is_joined && !is_image) text += '\n';
+    is_joined = is_image;
     text += part["text"].get_ref<const std::string&>();
   }
   return text;

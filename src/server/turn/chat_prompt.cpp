@@ -61,6 +61,20 @@ ApiResult<MarkedText> render(const ServedModel& model, ChatRequest& request) {
   return std::move(*text);
 }
 
+ApiResult<PromptTokens> tokens_of(const ServedModel& model, const MarkedText& prompt,
+                                  const PromptImages& images, bool are_all_shown) {
+  const Vocabulary& vocabulary = model.engine->vocabulary();
+  const int n_context = model.engine->n_context();
+  if (const auto fits = check_length(vocabulary, "messages", prompt.text(), n_context); !fits) {
+    return std::unexpected(fits.error());
+  }
+  if (!images.images.empty()) return with_images(model, prompt, images, are_all_shown);
+  Result<std::vector<Token>> tokens =
+      vocabulary.tokenize_chat(prompt, static_cast<std::size_t>(n_context));
+  if (!tokens) return refuse("messages", tokens.error().message);
+  return PromptTokens{.tokens = std::move(*tokens)};
+}
+
 // Room that is kept for the answer.
 std::size_t n_answer_of(const GenerationOptions& options, int n_context) {
   const int n_usual = n_context / 8;
@@ -72,7 +86,7 @@ std::size_t n_answer_of(const GenerationOptions& options, int n_context) {
 // Lets the oldest turns of a conversation leave if it is longer than its window and the server
 // rescues those. Returns how many left.
 ApiResult<std::size_t> make_fit(const ServedModel& model, ChatRequest& request,
-                                std::vector<std::size_t> n_added) {
+                                const PromptImages& images, std::vector<std::size_t> n_added) {
   if (model.rescue == nullptr) return 0;
   const Vocabulary& vocabulary = model.engine->vocabulary();
   const int n_context = model.engine->n_context();
@@ -94,8 +108,8 @@ ApiResult<std::size_t> make_fit(const ServedModel& model, ChatRequest& request,
     shorter.messages = kept;
     const ApiResult<MarkedText> prompt = render(model, shorter);
     if (!prompt) return true;
-    const ApiResult<std::vector<Token>> tokens = tokens_of(model, *prompt);
-    return tokens && tokens->size() + n_answer <= static_cast<std::size_t>(n_context);
+    const ApiResult<PromptTokens> whole = tokens_of(model, *prompt, images, false);
+    return whole && whole->tokens.size() + n_answer <= static_cast<std::size_t>(n_context);
   };
   const Result<std::size_t> n_tools =
       request.tools.is_null() ? Result<std::size_t>(0) : count_tokens(dump(request.tools));
@@ -143,11 +157,13 @@ ApiResult<void> check_values(const ServedModel& model, std::span<const FieldSize
 
 ApiResult<ChatPrompt> make_prompt(const ServedModel& model, ChatRequest& request,
                                   const Client& client) {
+  ApiResult<PromptImages> images = take_images(model, request.messages);
+  if (!images) return std::unexpected(images.error());
   const bool may_leave = model.rescue != nullptr && model.retrieval != nullptr;
   const Json said = may_leave ? request.messages : Json();
   ApiResult<Retrieved> retrieved = retrieve(model, request, client);
   if (!retrieved) return std::unexpected(retrieved.error());
-  ApiResult<std::size_t> n_turns_dropped = make_fit(model, request, retrieved->n_added);
+  ApiResult<std::size_t> n_turns_dropped = make_fit(model, request, *images, retrieved->n_added);
   if (may_leave && n_turns_dropped && *n_turns_dropped > 0) {
     const std::size_t n_gone = turns_of(said).begins[*n_turns_dropped];
     const auto n_added_to_gone =
@@ -157,7 +173,7 @@ ApiResult<ChatPrompt> make_prompt(const ServedModel& model, ChatRequest& request
       request.messages = said;
       retrieved = retrieve(model, request, client, n_gone);
       if (!retrieved) return std::unexpected(retrieved.error());
-      n_turns_dropped = make_fit(model, request, retrieved->n_added);
+      n_turns_dropped = make_fit(model, request, *images, retrieved->n_added);
     }
   }
   if (!n_turns_dropped) return std::unexpected(n_turns_dropped.error());
@@ -171,19 +187,12 @@ ApiResult<ChatPrompt> make_prompt(const ServedModel& model, ChatRequest& request
   return ChatPrompt{.text = std::move(*text),
                     .first_words = std::move(first_words),
                     .sources = std::move(sources),
-                    .n_turns_dropped = *n_turns_dropped};
+                    .n_turns_dropped = *n_turns_dropped,
+                    .images = std::move(*images)};
 }
 
-ApiResult<std::vector<Token>> tokens_of(const ServedModel& model, const MarkedText& prompt) {
-  const Vocabulary& vocabulary = model.engine->vocabulary();
-  const int n_context = model.engine->n_context();
-  if (const auto fits = check_length(vocabulary, "messages", prompt.text(), n_context); !fits) {
-    return std::unexpected(fits.error());
-  }
-  Result<std::vector<Token>> tokens =
-      vocabulary.tokenize_chat(prompt, static_cast<std::size_t>(n_context));
-  if (!tokens) return refuse("messages", tokens.error().message);
-  return std::move(*tokens);
+ApiResult<PromptTokens> tokens_of(const ServedModel& model, const ChatPrompt& prompt) {
+  return tokens_of(model, prompt.text, prompt.images, prompt.n_turns_dropped == 0);
 }
 
 }  // namespace slipstream

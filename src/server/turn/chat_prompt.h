@@ -18,6 +18,7 @@
 #include "server/client.h"
 #include "server/recall/sources.h"
 #include "server/served_model.h"
+#include "server/turn/prompt_images.h"
 
 namespace slipstream {
 
@@ -35,6 +36,7 @@ struct ChatPrompt {
   std::string first_words;                      // of the user, as the prompt has them
   std::shared_ptr<const ShownSources> sources;  // null: none
   std::size_t n_turns_dropped;
+  PromptImages images;
 };
 
 // Moves the messages and variables out of the request: the template's values are made of them.
@@ -42,7 +44,6 @@ struct ChatPrompt {
 [[nodiscard]] ApiResult<ChatPrompt> make_prompt(const ServedModel& model, ChatRequest& request,
                                                 const Client& client);
 // Refuses a prompt that is longer than the context.
-[[nodiscard]] ApiResult<std::vector<Token>> tokens_of(const ServedModel& model,
-                                                      const MarkedText& prompt);
+[[nodiscard]] ApiResult<PromptTokens> tokens_of(const ServedModel& model, const ChatPrompt& prompt);
 
 }  // namespace slipstream

@@ -40,12 +40,13 @@ ApiResult<std::size_t> count_prompt(const ServedModel& model, ChatRequest reques
                                     const Client& client) {
   const ApiResult<ChatPrompt> prompt = make_prompt(model, request, client);
   if (!prompt) return std::unexpected(prompt.error());
-  const ApiResult<std::vector<Token>> tokens = tokens_of(model, prompt->text);
-  if (!tokens) return std::unexpected(tokens.error());
+  const ApiResult<PromptTokens> whole = tokens_of(model, *prompt);
+  if (!whole) return std::unexpected(whole.error());
+  const std::size_t n_tokens = whole->tokens.size();
   // If there are more tokens than the context has room for, not all of them were counted.
-  const auto room = tokens_to_generate("messages", tokens->size(), {}, model.engine->n_context());
+  const auto room = tokens_to_generate("messages", n_tokens, {}, model.engine->n_context());
   if (!room) return std::unexpected(room.error());
-  return tokens->size();
+  return n_tokens;
 }
 
 ApiResult<ChatPlan> plan_chat(const ServedModel& model, ChatRequest& request,
@@ -53,10 +54,10 @@ ApiResult<ChatPlan> plan_chat(const ServedModel& model, ChatRequest& request,
   ApiResult<ChatPrompt> made = make_prompt(model, request, client);
   if (!made) return std::unexpected(made.error());
   const std::string& prompt = made->text.text();
-  ApiResult<std::vector<Token>> tokens = tokens_of(model, made->text);
-  if (!tokens) return std::unexpected(tokens.error());
-  const ApiResult<int> n_tokens =
-      tokens_to_generate("messages", tokens->size(), request.options, model.engine->n_context());
+  ApiResult<PromptTokens> whole = tokens_of(model, *made);
+  if (!whole) return std::unexpected(whole.error());
+  const ApiResult<int> n_tokens = tokens_to_generate("messages", whole->tokens.size(),
+                                                     request.options, model.engine->n_context());
   if (!n_tokens) return std::unexpected(n_tokens.error());
   ApiResult<std::string> grammar =
       grammar_of_answer(*model.chat_template, model.engine->vocabulary(), request, prompt);
@@ -70,9 +71,10 @@ ApiResult<ChatPlan> plan_chat(const ServedModel& model, ChatRequest& request,
   std::vector<int> boundaries;
   if (model.engine->saves_at_boundaries()) {
     boundaries =
-        prompt_boundaries(model.engine->vocabulary(), made->text, *tokens, made->first_words);
+        prompt_boundaries(model.engine->vocabulary(), made->text, whole->tokens, made->first_words);
   }
-  return ChatPlan{.prompt = std::move(*tokens),
+  return ChatPlan{.prompt = std::move(whole->tokens),
+                  .images = std::move(whole->images),
                   .n_tokens_max = *n_tokens,
                   .boundaries = std::move(boundaries),
                   .parsing = {.format = format,
@@ -89,6 +91,7 @@ GenerateRequest request_of(const ChatPlan& plan, const ChatRequest& request, int
       make_request(request.options, plan.prompt, plan.n_tokens_max, idx, client);
   generate.shows_control_tokens = true;  // markup consists of them
   generate.boundaries = plan.boundaries;
+  generate.images = plan.images;
   return generate;
 }
 

@@ -37,6 +37,7 @@ namespace slipstream {
 // What the engine is asked for, and how its output is read.
 struct ChatPlan {
   std::vector<Token> prompt;
+  std::vector<ImagePlace> images;
   int n_tokens_max;
   std::vector<int> boundaries;  // GenerateRequest::boundaries
   OutputParser::Options parsing;
