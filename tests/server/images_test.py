@@ -154,8 +154,22 @@ CONVERSATIONS = {
 @unittest.skipUnless(shutil.which("llama-server"), "llama-server is not installed")
 class BesideLlamaServer(unittest.TestCase):
     def test_answers_and_probabilities_are_the_same(self):
-        mine = serve()
-        stock = LlamaServing("--jinja", "--ctx-size", "2048", "--parallel", "1", "--mmproj", PROJECTOR)
+        self.compare(PROJECTOR)
+
+    def test_images_that_are_several_tiles(self):
+        self.compare(self.projector("tiles"))
+
+    def test_images_whose_cells_see_each_other(self):
+        self.compare(self.projector("gemma3"))
+
+    def projector(self, form):
+        path = str(pathlib.Path(SCRATCH.name) / f"{form}.gguf")
+        make_projector.make(path, WIDTH, form=form)
+        return path
+
+    def compare(self, projector):
+        mine = serve(projector=projector)
+        stock = LlamaServing("--jinja", "--ctx-size", "2048", "--parallel", "1", "--mmproj", projector)
         try:
             seen = {}
             for name, messages in CONVERSATIONS.items():
