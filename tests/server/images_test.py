@@ -403,7 +403,10 @@ class Refusals(unittest.TestCase):
 
     def test_so_many_pixels(self):
         largest = plain_png(4096, 4096)
+        before = self.server.memory("VmRSS")
+        self.server.forget_peak()
         chat(self.server, user(part(largest), part(largest)), max_tokens=1)
+        self.assertLess(self.server.memory("VmHWM") - before, 300 * MI)
         self.assertIn("pixels", self.refusal(part(largest), part(largest), part(RED),
                                              path="messages[0].content[2].image_url"))
 
