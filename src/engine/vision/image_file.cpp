@@ -144,7 +144,7 @@ Result<ImageSize> check_png(std::span<const std::byte> file, const ImageLimits& 
     const auto type = file.subspan(at + 4, 4);
     const auto data = file.subspan(at + 8, n);
     at += kAround + n;
-    if (!head) {
+    if (!head || !unpacked) {
       if (!begins_with_bytes(type, "IHDR")) return damaged("PNG", "it does not begin with a head");
       const Result<PngHead> read = read_png_head(data);
       if (!read) return std::unexpected(read.error());

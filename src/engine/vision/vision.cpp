@@ -128,9 +128,9 @@ Result<Vision::Chunks> Vision::unpack(std::span<const std::byte> file) {
     if (!bitmap || video || mtmd_bitmap_is_audio(bitmap.get())) {
       return fail(Code::kInvalidArgument, "the image file is damaged: its pixels cannot be read");
     }
-    const Chunks chunks(mtmd_input_chunks_init(), &mtmd_input_chunks_free);
+    Chunks chunks(mtmd_input_chunks_init(), &mtmd_input_chunks_free);
     const mtmd_input_part part{.text = nullptr, .bitmap = bitmap.get()};
-    const mtmd_input_part* parts[] = {&part};
+    const mtmd_input_part* const parts[] = {&part};
     if (mtmd_tokenize_from_parts(context_.get(), chunks.get(), parts, 1, false) != 0) {
       return fail(Code::kInvalidArgument,
                   with_llama_complaint("the projector does not take the image"));
