@@ -33,6 +33,7 @@ class ModelLibrary {
     int n_context = 0;
     std::string kv;
     std::string why_not;
+    bool is_removable = false;  // remove() can remove it
   };
   struct Found {
     struct Variant {
@@ -75,6 +76,9 @@ class ModelLibrary {
   [[nodiscard]] virtual Result<void> pull(std::string_view name,
                                           const std::function<void(const Progress&)>& on_progress,
                                           const std::stop_token& stop) = 0;
+  // Removes an installed model from the disk. name: as in list(), so that it names one model only.
+  // kOverloaded while it is being downloaded.
+  [[nodiscard]] virtual Result<void> remove(std::string_view name) = 0;
 };
 
 }  // namespace slipstream

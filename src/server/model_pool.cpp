@@ -41,9 +41,12 @@ ModelPool::~ModelPool() = default;
 // Ollama's clients end a name that has no tag with ":latest".
 ModelPool::Entry* ModelPool::find(std::string_view name) {
   constexpr std::string_view kLatest = ":latest";
-  if (name.empty()) return entries_.empty() ? nullptr : &entries_.front();
-  const auto entry = std::ranges::find(
-      entries_, name, [](const Entry& e) -> std::string_view { return e.model.name; });
+  if (name.empty()) {
+    const auto first = std::ranges::find(entries_, false, &Entry::is_forgotten);
+    return first == entries_.end() ? nullptr : &*first;
+  }
+  const auto entry = std::ranges::find_if(
+      entries_, [&](const Entry& e) { return !e.is_forgotten && e.model.name == name; });
   if (entry != entries_.end()) return &*entry;
   if (!name.ends_with(kLatest) || name == kLatest) return nullptr;
   return find(name.substr(0, name.size() - kLatest.size()));
@@ -52,6 +55,7 @@ ModelPool::Entry* ModelPool::find(std::string_view name) {
 ApiError ModelPool::unknown(std::string_view name) const {
   std::string names;
   for (const Entry& entry : entries_) {
+    if (entry.is_forgotten) continue;
     names += format_text("{}'{}'", names.empty() ? "" : ", ", entry.model.name);
   }
   if (library_) names += format_text("{}what is installed", names.empty() ? "" : " and ");
@@ -80,7 +84,13 @@ asio::awaitable<ApiResult<std::string>> ModelPool::resolve(std::string name) {
 std::string ModelPool::add(PooledModel model) {
   const MutexLock lock(mutex_);
   std::string name = model.name;
-  if (find(name) == nullptr) entries_.push_back({.model = std::move(model)});
+  if (find(name) != nullptr) return name;
+  const auto free = std::ranges::find(entries_, true, &Entry::is_forgotten);
+  if (free == entries_.end()) {
+    entries_.push_back({.model = std::move(model)});
+  } else {
+    *free = {.model = std::move(model)};
+  }
   return name;
 }
 
@@ -104,6 +114,7 @@ asio::awaitable<ApiResult<ModelPool::Held>> ModelPool::get(std::string asked,
     {
       const MutexLock lock(mutex_);
       Entry* entry = find(*name);
+      if (entry == nullptr) co_return std::unexpected(unknown(*name));  // removed meanwhile
       entry->last_used = Clock::now();
       if (entry->loaded) {
         entry->promised_until = {};
@@ -166,6 +177,23 @@ ApiResult<void> ModelPool::unload(std::string_view name) {
   return {};
 }
 
+ApiResult<void> ModelPool::forget(std::string_view name) {
+  if (ApiResult<void> unloaded = unload(name); !unloaded) {
+    if (unloaded.error().status == 404) return {};
+    return unloaded;
+  }
+  const MutexLock lock(mutex_);
+  Entry* entry = find(name);
+  if (entry == nullptr) return {};
+  if (entry->is_wanted || entry->loaded) {
+    return std::unexpected(ApiError{
+        .status = 409,
+        .message = format_text("The model '{}' is in use: try again soon", entry->model.name)});
+  }
+  entry->is_forgotten = true;
+  return {};
+}
+
 void ModelPool::keep(std::string_view name, std::chrono::seconds idle_time_max) {
   if (!library_) return;
   {
@@ -192,6 +220,7 @@ std::vector<ModelPool::Status> ModelPool::list() const {
   const MutexLock lock(mutex_);
   std::vector<Status> statuses;
   for (const Entry& entry : entries_) {
+    if (entry.is_forgotten) continue;
     statuses.push_back({.name = entry.model.name,
                         .loaded = entry.loaded,
                         .path = entry.model.path,

@@ -73,6 +73,9 @@ class ModelPool {
   // Waits a moment for the model to become idle, and then while it is destroyed. Succeeds if the
   // model is not loaded.
   [[nodiscard]] ApiResult<void> unload(std::string_view name);
+  // The same, and the model is no longer one of the pool: the next who names it has it looked for in
+  // the library. Succeeds if the pool does not have it.
+  [[nodiscard]] ApiResult<void> forget(std::string_view name);
   // For how long the model stays loaded without use, instead of idle_time_max; max(): until room is
   // needed. Only where there is a library, that is, where clients may unload models; no effect on
   // pinned ones.
@@ -100,6 +103,7 @@ class ModelPool {
     PooledModel model;
     Held loaded = {};
     bool is_wanted = false;
+    bool is_forgotten = false;        // as if it were not there; the next new model takes its place
     std::optional<Error> error = {};  // of the last load, if it failed
     Clock::time_point last_used = {};
     std::optional<std::chrono::seconds> idle_time_max = {};  // none: that of all
@@ -129,7 +133,7 @@ class ModelPool {
   const Rescue* const rescue_;
   mutable Mutex mutex_;
   std::condition_variable_any has_work_;
-  std::deque<Entry> entries_ SLIP_GUARDED_BY(mutex_);  // entries are never moved or removed
+  std::deque<Entry> entries_ SLIP_GUARDED_BY(mutex_);  // entries are never moved or erased
   const std::unique_ptr<ModelLibrary> library_;
 
   bool has_own_idle_times_ SLIP_GUARDED_BY(mutex_) = false;

@@ -94,6 +94,21 @@ class LibraryCase(unittest.TestCase):
             connection.close()
 
 
+    @contextlib.contextmanager
+    def answering(self):
+        """While the pulled model answers; its client leaves at the end."""
+        self.assertEqual(self.post("models/load", name=NAME)[0], 200)
+        connection = self.server.connection()
+        # Eight answers of which the context has room for one at a time: unload() waits a second.
+        connection.request("POST", "/v1/chat/completions", json.dumps(
+            {**QUESTION, "model": NAME, "stream": True, "ignore_eos": True, "max_tokens": 1800, "n": 8}))
+        response = connection.getresponse()
+        self.assertTrue(response.readline())
+        yield
+        response.close()
+        connection.close()
+
+
 class Models(LibraryCase):
     def test_a_model_is_found_pulled_loaded_asked_and_unloaded(self):
         status, answer = self.get("/slipstream/hub/search?q=NEEDLE+gguf")
@@ -157,6 +172,47 @@ class Models(LibraryCase):
         self.assertEqual(self.get("/slipstream/hub/search?q=" + "x" * 300)[0], 400)
         self.assertEqual(self.get("/slipstream/hub/pull")[0], 405)
 
+    def test_a_model_is_removed_unless_it_is_in_use_or_of_the_command_line(self):
+        self.pull()
+        self.pull(quant="F16")
+        path = pathlib.Path(self.models()[NAME]["path"])
+        self.assertEqual([(name, model["removable"]) for name, model in self.models().items()],
+                         [("first", False), (f"{REPO}:F16", True), (NAME, True)])
+        self.refused(409, "stays loaded", "models/remove", name="first")
+        self.refused(400, "org/repo:quant", "models/remove", name=REPO)
+        self.refused(400, "org/repo", "models/remove", name="../../etc/passwd")
+        self.refused(404, "not installed", "models/remove", name="org/nothing-GGUF:Q8_0")
+        self.refused(404, "not installed", "models/remove", name=f"{REPO}:Q2_K")
+        self.refused(400, "'name'", "models/remove")
+        with self.answering():
+            self.refused(409, "in use", "models/remove", name=NAME)
+            self.assertTrue(path.exists())
+        end = time.monotonic() + 20
+        while (removed := self.post("models/remove", name=NAME))[0] == 409 and time.monotonic() < end:
+            time.sleep(0.1)  # until it is noticed that the client has left
+        self.assertEqual(removed, (200, {"name": NAME, "state": "removed"}))
+        self.assertFalse(path.exists())
+        self.assertEqual(list(self.models()), ["first", f"{REPO}:F16"])
+        self.assertEqual([model["id"] for model in self.get("/v1/models")[1]["data"]], ["first"])
+        status, answer = self.server.post("/v1/chat/completions", {**QUESTION, "model": NAME})
+        self.assertEqual((status, answer["error"]["code"]), (404, "model_not_found"))
+        self.refused(404, "not installed", "models/remove", name=NAME)
+        self.assertEqual(self.post("models/remove", name=f"{REPO}:F16")[0], 200)  # not even a model
+        self.assertEqual(list((self.home / "hub").rglob("blobs/*")), [])
+
+        self.pull()  # and it can be had again
+        status, answer = self.server.post("/v1/chat/completions", {**QUESTION, "model": NAME})
+        self.assertEqual(status, 200, answer)
+
+    def test_what_is_being_pulled_is_not_removed(self):
+        self.hub.piece_seconds = 0.05
+        with self.pulling() as response:
+            self.assertTrue(response.readline().startswith(b"data: "))
+            found, answer = self.post("models/remove", name="org/slow-GGUF:Q4_0")
+            self.assertIn(found, (404, 409), answer)
+            self.assertTrue(response.readline())
+            self.assertTrue(response.readline().startswith(b"data: "), "it goes on")
+
     def test_a_file_that_is_no_model_does_not_fit_and_is_not_loaded(self):
         self.assertEqual(self.pull(quant="F16")[-1], {"done": True})
         fit = self.models()[f"{REPO}:F16"]["fit"]
@@ -169,16 +225,8 @@ class Models(LibraryCase):
 
     def test_a_model_in_use_is_not_unloaded(self):
         self.pull()
-        self.assertEqual(self.post("models/load", name=NAME)[0], 200)
-        connection = self.server.connection()
-        # Eight answers of which the context has room for one at a time: unload() waits a second.
-        connection.request("POST", "/v1/chat/completions", json.dumps(
-            {**QUESTION, "model": NAME, "stream": True, "ignore_eos": True, "max_tokens": 1800, "n": 8}))
-        response = connection.getresponse()
-        self.assertTrue(response.readline())
-        self.refused(409, "in use", "models/unload", name=NAME)
-        response.close()
-        connection.close()
+        with self.answering():
+            self.refused(409, "in use", "models/unload", name=NAME)
 
 
 class Pull(LibraryCase):
@@ -228,7 +276,7 @@ class WithoutModel(LibraryCase):
 
     def test_every_route_wants_the_key(self):
         for method, path in (("GET", "models"), ("POST", "models/load"), ("POST", "models/unload"),
-                             ("GET", "hub/search?q=x"), ("POST", "hub/pull")):
+                             ("POST", "models/remove"), ("GET", "hub/search?q=x"), ("POST", "hub/pull")):
             status, answer, _ = self.server.ask(method, f"/slipstream/{path}", "{}")
             self.assertEqual(status, 401, answer)
         self.assertEqual(self.hub.requests, [])

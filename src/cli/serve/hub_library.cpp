@@ -10,6 +10,7 @@
 #include "hub/gguf_choice.h"
 #include "hub/model_name.h"
 #include "hub/pull.h"
+#include "hub/removal.h"
 
 namespace slipstream::serve {
 namespace {
@@ -78,7 +79,8 @@ Result<std::vector<ModelLibrary::Installed>> HubLibrary::list() {
                       .n_bytes = model.n_bytes,
                       .quant = model.name.quant,
                       .kv = {},
-                      .why_not = {}});
+                      .why_not = {},
+                      .is_removable = true});
   }
   for (Installed& model : models) add_fit(model);
   return models;
@@ -193,6 +195,28 @@ Result<void> HubLibrary::pull(std::string_view name,
           },
       .on_remark = {}};
   return hub::pull(settings_, options).transform([](const hub::Pulled&) {});
+}
+
+// A name without a quant would mean all models of the repository.
+Result<void> HubLibrary::remove(std::string_view name) {
+  const Result<hub::ModelName> asked = hub::parse_model_name(name);
+  if (!asked) return std::unexpected(asked.error());
+  if (asked->quant.empty()) {
+    return fail(Code::kInvalidArgument,
+                format_text("'{}' may be several models: name one, as org/repo:quant", name));
+  }
+  const Result<hub::RemovalPlan> plan = hub::plan_removal(settings_.cache, *asked);
+  if (!plan) return std::unexpected(plan.error());
+  for (const std::filesystem::path& link : plan->links) {
+    const bool is_served = std::ranges::any_of(served_, [&](const NamedModel& model) {
+      std::error_code error;
+      return std::filesystem::equivalent(link, model.path, error);  // by whatever path it was named
+    });
+    if (!is_served) continue;
+    return fail(Code::kInvalidArgument,
+                format_text("{} stays: the server was started with it", asked->text()));
+  }
+  return hub::carry_out(*plan, settings_.cache, *asked);
 }
 
 }  // namespace slipstream::serve

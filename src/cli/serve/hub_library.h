@@ -36,6 +36,7 @@ class HubLibrary : public ModelLibrary {
   [[nodiscard]] Result<void> pull(std::string_view name,
                                   const std::function<void(const Progress&)>& on_progress,
                                   const std::stop_token& stop) override;
+  [[nodiscard]] Result<void> remove(std::string_view name) override;
 
  private:
   // The model of the command line at this path; null if there is none.

@@ -47,8 +47,13 @@ Json describe_fit(const auto& model) {
 }
 
 Json describe_installed(const ModelLibrary::Installed& model, std::string_view state) {
-  return {{"name", model.name},   {"path", model.path}, {"bytes", model.n_bytes},
-          {"quant", model.quant}, {"state", state},     {"fit", describe_fit(model)}};
+  return {{"name", model.name},
+          {"path", model.path},
+          {"bytes", model.n_bytes},
+          {"quant", model.quant},
+          {"state", state},
+          {"fit", describe_fit(model)},
+          {"removable", model.is_removable}};
 }
 
 Json describe_found(const ModelLibrary::Found& model) {
@@ -124,6 +129,7 @@ void add_library_routes(RouteTable& table, const RouteParts& parts) {
   add(verb::get, "/slipstream/models", &LibraryRoutes::list);
   add(verb::post, "/slipstream/models/load", &LibraryRoutes::load);
   add(verb::post, "/slipstream/models/unload", &LibraryRoutes::unload);
+  add(verb::post, "/slipstream/models/remove", &LibraryRoutes::remove);
   add(verb::get, "/slipstream/recommended", &LibraryRoutes::recommend);
   add(verb::get, "/slipstream/hub/search", &LibraryRoutes::search);
   add(verb::post, "/slipstream/hub/pull", &LibraryRoutes::pull);
@@ -225,6 +231,27 @@ RouteAnswer LibraryRoutes::unload(HttpExchange& exchange, const Json& body) {
   const auto unloaded = co_await run_on(disk_, [&] { return models_.unload(*name); });
   if (!unloaded) co_return std::unexpected(unloaded.error());
   (void)co_await exchange.reply({.body = dump({{"name", *name}, {"state", "idle"}})});
+  co_return ApiResult<void>();
+}
+
+// What is in use stays. The pool forgets it first, so that nobody loads it from there while its files
+// go.
+RouteAnswer LibraryRoutes::remove(HttpExchange& exchange, const Json& body) {
+  const ApiResult<std::string> name = required_text(body, "name");
+  if (!name) co_return std::unexpected(name.error());
+  const Waiting waiting(n_waiting_);
+  if (const auto checked = check(waiting); !checked) co_return checked;
+  const auto removed = co_await run_on(disk_, [&]() -> ApiResult<void> {
+    if (ApiResult<void> forgotten = models_.forget(*name); !forgotten) return forgotten;
+    const Result<void> gone = library_.remove(*name);
+    if (gone) return {};
+    ApiError error = to_api_error(gone.error());
+    if (gone.error().code == Code::kOverloaded) error.status = 409;
+    return std::unexpected(std::move(error));
+  });
+  if (!removed) co_return std::unexpected(removed.error());
+  log::info("hub.remove", {{"model", *name}});
+  (void)co_await exchange.reply({.body = dump({{"name", *name}, {"state", "removed"}})});
   co_return ApiResult<void>();
 }
 

@@ -1,6 +1,6 @@
 // The routes with which the web app manages models: GET /slipstream/models, POST
-// /slipstream/models/load and /unload, GET /slipstream/recommended, GET /slipstream/hub/search, POST
-// /slipstream/hub/pull.
+// /slipstream/models/load, /unload and /remove, GET /slipstream/recommended, GET
+// /slipstream/hub/search, POST /slipstream/hub/pull.
 //
 // One model is pulled at a time, on its own thread. A second pull is refused with 409. The client
 // of a pull gets events with its progress. The pull ends if the client disconnects; the next pull
@@ -55,6 +55,7 @@ class LibraryRoutes {
   RouteAnswer list(HttpExchange& exchange);
   RouteAnswer load(HttpExchange& exchange, const Json& body);
   RouteAnswer unload(HttpExchange& exchange, const Json& body);
+  RouteAnswer remove(HttpExchange& exchange, const Json& body);
   RouteAnswer recommend(HttpExchange& exchange);
   RouteAnswer search(HttpExchange& exchange);
   RouteAnswer pull(HttpExchange& exchange, const Json& body);
