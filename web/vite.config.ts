@@ -27,11 +27,30 @@ function shellWorker(): Plugin {
   };
 }
 
+// Vite's list of licences, and those of what only the worker has, which it does not see.
+const OF_WORKER = ['highlight.js', 'temml'];
+function workerLicenses(): Plugin {
+  return {
+    name: 'worker-licenses',
+    apply: 'build',
+    enforce: 'post',
+    generateBundle: { order: 'post', handler(_options, bundle) {
+      const file = bundle['licenses.md'];
+      if (file?.type !== 'asset') return this.error('Vite made no licenses.md');
+      for (const name of OF_WORKER) {
+        const { version, license } = JSON.parse(readFileSync(`node_modules/${name}/package.json`, 'utf8'));
+        file.source += `\n## ${name} - ${version} (${license})\n\n${readFileSync(`node_modules/${name}/LICENSE`, 'utf8')}`;
+      }
+    } },
+  };
+}
+
 const server = process.env.SLIPSTREAM_URL ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
-  plugins: [shellWorker()],
-  build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  plugins: [workerLicenses(), shellWorker()],
+  worker: { format: 'es' }, // so that it loads a language when it is asked for one
+  build: { license: { fileName: 'licenses.md' }, target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
   // `npm run dev`: the page from Vite, the API from a running `slipstream serve`. The server's own
   // name as origin, for it refuses pages of others.
   server: {

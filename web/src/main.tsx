@@ -6,6 +6,7 @@ import { listenToKeys } from './shortcuts.ts';
 import './styles/tokens.css';
 import './styles/base.css';
 import './styles/chat.css';
+import './styles/painted.css';
 import './styles/pages.css';
 import './styles/files.css';
 

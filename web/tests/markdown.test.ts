@@ -8,7 +8,7 @@ const TAGS = new Set(['p', 'br', 'a', 'em', 'strong', 's', 'code', 'pre', 'div',
   'ul', 'ol', 'li', 'blockquote', 'hr', 'table', 'thead', 'tbody', 'tr', 'th', 'td',
   'h1', 'h2', 'h3', 'h4', 'h5', 'h6']);
 const ATTRIBUTES = new Set(['href', 'title', 'target', 'rel', 'class', 'type', 'data-copy', 'tabindex',
-  'role', 'aria-label', 'start']);
+  'role', 'aria-label', 'start', 'data-language', 'data-math']);
 
 function check(html: string) {
   for (const [, tag, rest] of html.matchAll(/<\/?([a-z][a-z0-9]*)((?:[^>"]|"[^"]*")*)>/gi)) {
@@ -41,6 +41,9 @@ const HOSTILE = [
   '| a |\n|:-:|\n| <b onclick=x>y</b> |',
   '[ref]: javascript:alert(1)\n\n[ref]',
   '<https://a.example/"onclick="x>',
+  '$<img src=x onerror=alert(1)>$ and $$"><script>alert(1)</script>$$',
+  '\\(</span><img src=x onerror=alert(1)>\\)\n\n\\[\n<svg/onload=alert(1)>\n\\]',
+  '$$\n<script>alert(1)</script>\n',
   '<style>*{display:none}</style><iframe src=//a.example></iframe>',
 ];
 
@@ -74,15 +77,38 @@ test('alignment is a class, for the policy forbids styles', () => {
 test('code keeps its text and language and can be copied', () => {
   const html = toHtml('```cpp\nif (a < b && c) "x";\n```');
   assert.match(html, /<span>cpp<\/span><button type="button" class="quiet small" data-copy>/);
-  assert.match(html, /<code>if \(a &lt; b &amp;&amp; c\) &quot;x&quot;;\n<\/code>/);
+  assert.match(html, /<code data-language="cpp">if \(a &lt; b &amp;&amp; c\) &quot;x&quot;;\n<\/code>/);
 });
 
 test('a fence that is not closed yet is code already', () => {
-  assert.match(toHtml('Look:\n```py\nprint('), /<pre tabindex="0"><code>print\(/);
+  assert.match(toHtml('Look:\n```py\nprint('), /<pre tabindex="0"><code data-language="py">print\(/);
 });
 
 test('plain Markdown', () => {
   assert.equal(toHtml('**bold** and `code`\nnext'),
     '<p><strong>bold</strong> and <code>code</code><br>\nnext</p>\n');
   assert.match(toHtml('see https://a.example now'), /href="https:\/\/a.example"/);
+});
+
+test('formulas are their TeX with a mark, and prices are none', () => {
+  const inline = (tex: string) => `<span class="math" data-math="inline">${tex}</span>`;
+  const block = (tex: string) => `<span class="math" data-math="block">${tex}</span>`;
+  const of = (text: string) => toHtml(text).replace(/^<p>|<\/p>\n$/g, '');
+  assert.equal(of('Let $a_1<b$ be \\(c*d*e\\).'), `Let ${inline('a_1&lt;b')} be ${inline('c*d*e')}.`);
+  assert.equal(of('$$\na = b\n- c\n$$'), block('a = b\n- c'));
+  assert.equal(of('\\[ a_1 \\]'), block('a_1'));
+  assert.equal(of('so $$a$$ is'), `so ${block('a')} is`);
+  for (const none of ['$5 and $6', 'from $5-$10', '$HOME/$PATH', 'a $ b $ c', '\\$a\\$', '$a `b$`', '$$', '$ $',
+    `$${'a'.repeat(5000)}$`]) {
+    assert.doesNotMatch(toHtml(none), /class="math"/, none);
+  }
+  assert.match(toHtml('- $a$\n  $$\n  b\n  $$\n'), /inline">a<.*block">b</s);
+  assert.match(toHtml('| a |\n|---|\n| $x$ |'), /<td><span class="math"/);
+});
+
+test('many that open and none that closes are read in time', () => {
+  const begin = process.cpuUsage();
+  for (const one of ['$a ', '\\(a ', '$$\n', '\\[\n', '$a\n\n', '\\[\n- ']) toHtml(one.repeat(10_000));
+  const { user, system } = process.cpuUsage(begin);
+  assert.ok(user + system < 5e6, `${user + system} µs`);
 });

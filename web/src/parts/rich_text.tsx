@@ -1,7 +1,7 @@
 // Markdown, with buttons that copy its code.
-import { useMemo } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { copyText } from '../text/copy.ts';
-import { toHtml } from '../text/markdown.ts';
+import { RichView } from '../text/rich_view.ts';
 
 async function onClick(event: MouseEvent) {
   const button = (event.target as Element).closest<HTMLButtonElement>('button[data-copy]');
@@ -11,7 +11,13 @@ async function onClick(event: MouseEvent) {
   setTimeout(() => { button.textContent = 'Copy'; }, 1500);
 }
 
-export function RichText({ text }: { text: string }) {
-  const html = useMemo(() => ({ __html: toHtml(text) }), [text]);
-  return <div class="rich" onClick={onClick} dangerouslySetInnerHTML={html} />;
+// is_growing: more of the text is to come.
+export function RichText({ text, is_growing = false }: { text: string; is_growing?: boolean }) {
+  const root = useRef<HTMLDivElement>(null);
+  const view = useRef<RichView>(null);
+  useLayoutEffect(() => {
+    view.current ??= new RichView(root.current!);
+    view.current.show(text, is_growing);
+  }, [text, is_growing]);
+  return <div ref={root} class="rich" onClick={onClick} />;
 }

@@ -2,9 +2,13 @@
 //
 // No raw HTML is let through, no image is fetched (it would tell its host that it was read), no
 // style attribute is made (the page's policy forbids them), and links are of harmless kinds.
+//
+// Colours of code and formulas come later (rich_view.ts): here they are text with a mark.
 import MarkdownIt from 'markdown-it';
+import { addMath } from './math_rule.ts';
 
-const markdown = new MarkdownIt({ html: false, linkify: true, breaks: true });
+export const markdown = new MarkdownIt({ html: false, linkify: true, breaks: true });
+addMath(markdown);
 const escape = markdown.utils.escapeHtml;
 
 markdown.validateLink = (url) => /^(https?:|mailto:|#)/i.test(url.trim());
@@ -36,13 +40,16 @@ for (const rule of ['th_open', 'td_open']) {
 rules.table_open = () => '<div class="table" tabindex="0" role="group" aria-label="Table"><table>';
 rules.table_close = () => '</table></div>';
 
-function codeBlock(code: string, language: string): string {
+export function codeBlock(code: string, language: string): string {
+  const is_name = /^[\w+#.-]{1,32}$/.test(language);
   return `<div class="code"><div class="code-head"><span>${escape(language || 'text')}</span>` +
     '<button type="button" class="quiet small" data-copy>Copy</button></div>' +
-    `<pre tabindex="0"><code>${escape(code)}</code></pre></div>`;
+    `<pre tabindex="0"><code${is_name ? ` data-language="${language}"` : ''}>${escape(code)}` +
+    '</code></pre></div>';
 }
+export const languageOf = (info: string) => info.trim().split(/\s+/)[0] ?? '';
 rules.fence = (tokens, index) =>
-  codeBlock(tokens[index]!.content, tokens[index]!.info.trim().split(/\s+/)[0] ?? '');
+  codeBlock(tokens[index]!.content, languageOf(markdown.utils.unescapeAll(tokens[index]!.info)));
 rules.code_block = (tokens, index) => codeBlock(tokens[index]!.content, '');
 
 export function toHtml(text: string): string {
