@@ -1,54 +1,28 @@
 // For everybody: axe finds nothing serious on any page in either theme, narrow and wide; and the app
 // is used without a pointer.
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import {
-  ANSWER, ATTACH_URL, FIXED_FILES_URL, FOLDER, HUB_URL, QUESTION, SHOTS, TOOL, answered, ask, citeFiles,
-  closeBrowser, openApp, openBrowser } from './app.mjs';
-
-const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
-const SIZES = [{ width: 360, height: 780 }, { width: 1440, height: 900 }];
+  ANSWER, ATTACH_URL, FIXED_FILES_URL, FOLDER, HUB_URL, QUESTION, SHOTS, SIZES, TOOL, answered, ask, axe,
+  citeFiles, closeBrowser, look, openApp, openBrowser } from './app.mjs';
 
 before(openBrowser);
 after(closeBrowser);
-
-async function check(page, what) {
-  const { violations, passes } = await page.evaluate(() => window.axe.run());
-  assert.ok(passes.length > 10, `${what}: axe has seen the page`);
-  const bad = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
-  assert.deepEqual(bad.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), [], what);
-  const { scroll, width } = await page.evaluate(() =>
-    ({ scroll: document.documentElement.scrollWidth, width: innerWidth }));
-  assert.ok(scroll <= width, `${what} is ${scroll} wide and the window ${width}`);
-  const spilt = await page.evaluate(() => [...document.querySelectorAll('.card, .tile')]
-    .filter((card) => card.scrollWidth > card.clientWidth).map((card) => card.textContent));
-  assert.deepEqual(spilt, [], `${what}: cards that are wider inside than outside`);
-}
-
-// Every size and theme of what the page shows now. Pictures are for people to look at.
-async function look(page, name) {
-  for (const size of SIZES) {
-    await page.setViewportSize(size);
-    for (const colorScheme of ['light', 'dark']) {
-      await page.emulateMedia({ colorScheme });
-      const what = `${name}-${size.width}-${colorScheme}`;
-      await check(page, what);
-      await page.screenshot({ path: `${SHOTS}/${what}.png` });
-    }
-  }
-}
 
 test('every page, narrow and wide, light and dark', async () => {
   mkdirSync(SHOTS, { recursive: true });
   // No fading between themes, of which axe would see the middle.
   const { page, end } = await openApp({ reducedMotion: 'reduce' });
-  await page.evaluate(AXE); // through the debugger, which the page's policy does not bind
+  await axe(page);
   await page.getByLabel('Model').waitFor();
   await look(page, 'welcome');
   await page.getByRole('button', { name: 'Settings of this chat' }).click();
   await page.getByLabel('Tools').fill(TOOL);
+  await page.getByRole('button', { name: 'Save as a preset' }).click();
+  await page.getByLabel('Name of the preset').fill('As it is');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Preset', { exact: true }).waitFor();
   await look(page, 'chat-settings');
   await page.keyboard.press('Escape');
   await ask(page, 'Look up the full name of "amber".');
@@ -73,7 +47,7 @@ test('every page, narrow and wide, light and dark', async () => {
 test('a chat with files that were attached, refused, and are on their way', async () => {
   mkdirSync(SHOTS, { recursive: true });
   const { page, context, end } = await openApp({ url: ATTACH_URL, reducedMotion: 'reduce' });
-  await page.evaluate(AXE);
+  await axe(page);
   await page.getByRole('button', { name: 'Attach files' }).waitFor();
   await context.route('**/slipstream/attachments/*/waits.txt', () => undefined);
   await page.locator('input[type=file]').setInputFiles([
@@ -93,12 +67,14 @@ test('a chat with files that were attached, refused, and are on their way', asyn
 
 test('the models of a server with a hub, while one is pulled', async () => {
   const { page, end } = await openApp({ url: HUB_URL, at: '#/models', reducedMotion: 'reduce' });
-  await page.evaluate(AXE);
+  await axe(page);
   await page.getByLabel('Search the hub').fill('gguf');
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: /^Pull org\/large-GGUF Q4_0/ }).click();
   await page.getByText(/ of 64\.0\sMiB, .*\/s$/).waitFor();
+  await page.getByRole('button', { name: 'Delete org/none-GGUF:Q2_K' }).click();
   await look(page, 'hub');
+  await page.getByRole('button', { name: 'Keep' }).click();
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByRole('status').getByText('Stopped').waitFor();
   await end();
@@ -106,7 +82,7 @@ test('the models of a server with a hub, while one is pulled', async () => {
 
 test('files that were found, the lines of one, and sources of an answer', async () => {
   const { page, context, end } = await openApp({ url: FIXED_FILES_URL, at: '#/files', reducedMotion: 'reduce' });
-  await page.evaluate(AXE);
+  await axe(page);
   await page.getByText('up to date', { exact: true }).waitFor();
   await page.getByLabel('Search your files').fill('heron river');
   await page.keyboard.press('Enter');

@@ -5,6 +5,7 @@
 // ATTACH_URL, one with --attachments; FIXTURES, a folder; SHOTS, where pictures of the pages go.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
 export const {
@@ -92,6 +93,13 @@ export async function ask(page, text) {
   await page.keyboard.press('Enter');
 }
 
+export async function edited(page, article, text) {
+  await article.hover();
+  await article.getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel('Edit the message').fill(text);
+  await page.getByRole('button', { name: 'Send' }).first().click();
+}
+
 // The last answer, when it is complete.
 export async function answered(page) {
   const answer = page.getByRole('article', { name: 'Answer' }).last();
@@ -134,4 +142,36 @@ export async function watchAnswer(page) {
     }).observe(document.body, { childList: true, subtree: true, characterData: true });
   });
   return () => page.evaluate(() => window.seenLengths);
+}
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+export const SIZES = [{ width: 360, height: 780 }, { width: 1280, height: 800 }];
+
+// Through the debugger, which the page's policy does not bind.
+export const axe = (page) => page.evaluate(AXE);
+
+async function check(page, what) {
+  const { violations, passes } = await page.evaluate(() => window.axe.run());
+  assert.ok(passes.length > 10, `${what}: axe has seen the page`);
+  const bad = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
+  assert.deepEqual(bad.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), [], what);
+  const { scroll, width } = await page.evaluate(() =>
+    ({ scroll: document.documentElement.scrollWidth, width: innerWidth }));
+  assert.ok(scroll <= width, `${what} is ${scroll} wide and the window ${width}`);
+  const spilt = await page.evaluate(() => [...document.querySelectorAll('.card, .tile')]
+    .filter((card) => card.scrollWidth > card.clientWidth).map((card) => card.textContent));
+  assert.deepEqual(spilt, [], `${what}: cards that are wider inside than outside`);
+}
+
+// Every size and theme of what the page shows now. Pictures are for people to look at.
+export async function look(page, name) {
+  for (const size of SIZES) {
+    await page.setViewportSize(size);
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      const what = `${name}-${size.width}-${colorScheme}`;
+      await check(page, what);
+      await page.screenshot({ path: `${SHOTS}/${what}.png` });
+    }
+  }
 }

@@ -73,7 +73,7 @@ test('a bar shows how much of a long prompt is read, and what of it was cached',
   await you.getByRole('button', { name: 'Edit' }).click();
   await page.getByLabel('Edit the message').fill(text);
   await page.getByRole('button', { name: 'Send' }).first().click();
-  await page.locator('.reading').waitFor();
+  await page.waitForFunction((n) => window.seenReading.length > n, first.length); // it may be gone again
   mkdirSync(SHOTS, { recursive: true });
   await page.screenshot({ path: `${SHOTS}/reading.png` });
   await answered(page);
@@ -81,24 +81,6 @@ test('a bar shows how much of a long prompt is read, and what of it was cached',
   const [, , n_cached] = counts(second.at(-1));
   assert.ok(n_cached > 500, second.at(-1).text);
   assert.ok(second.at(-1).cached > 10, JSON.stringify(second.at(-1)));
-  await end();
-});
-
-test('an edited question is answered anew, and what followed it is gone', async () => {
-  const { page, end } = await openApp();
-  await ask(page, 'We met copper willow today. Who is copper?');
-  await answered(page);
-  await ask(page, 'Something else');
-  await page.getByRole('article').nth(3).waitFor();
-  await answered(page);
-  const first = page.getByRole('article', { name: 'You' }).first();
-  await first.hover();
-  await first.getByRole('button', { name: 'Edit' }).click();
-  await page.getByLabel('Edit the message').fill(QUESTION);
-  await page.getByRole('button', { name: 'Send' }).first().click();
-  await page.getByText(ANSWER, { exact: true }).waitFor();
-  await answered(page);
-  assert.equal(await page.getByRole('article').count(), 2);
   await end();
 });
 

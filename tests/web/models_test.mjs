@@ -58,6 +58,16 @@ test('search, a pull with progress, load, chat, unload', async () => {
   await goTo('Models');
   await card.getByRole('button', { name: 'Unload' }).click();
   await card.getByText('idle', { exact: true }).waitFor();
+
+  // What a model was pulled for is over: its files go, after a question.
+  const remove = card.getByRole('button', { name: `Delete ${NAME}` });
+  await remove.click();
+  await card.getByText('Delete its files from the server\'s disk? That frees 8.6\u00a0MiB.').waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Keep');
+  await page.keyboard.press('Enter');
+  await remove.click();
+  await card.getByRole('button', { name: 'Yes, delete' }).click();
+  await card.waitFor({ state: 'detached' });
   await end();
 });
 

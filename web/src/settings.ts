@@ -1,6 +1,7 @@
 // What the user chose, kept in this browser's localStorage.
 import { effect, signal } from '@preact/signals';
 import { setApiKey } from './api/http.ts';
+import type { Preset } from './chat/presets.ts';
 import { NO_SAMPLING, type Sampling } from './chat/types.ts';
 
 export type Theme = 'system' | 'light' | 'dark';
@@ -10,10 +11,11 @@ export interface Settings {
   theme: Theme;
   model: string;
   sampling: Sampling;
+  presets: Preset[];
 }
 
 const KEY = 'slipstream.settings';
-const DEFAULTS: Settings = { api_key: '', theme: 'system', model: '', sampling: NO_SAMPLING };
+const DEFAULTS: Settings = { api_key: '', theme: 'system', model: '', sampling: NO_SAMPLING, presets: [] };
 
 function load(): Settings {
   try {

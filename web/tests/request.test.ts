@@ -1,7 +1,7 @@
 // What is sent of a conversation.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { requestOf, toolsError } from '../src/chat/request.ts';
+import { requestOf, schemaError, toolsError } from '../src/chat/request.ts';
 import { type Message, NO_FILES, NO_SAMPLING, newConversation, openCalls, titleOf } from '../src/chat/types.ts';
 
 const CALL = { id: 'c1', name: 'lookup_name', arguments: '{"first":"amber"}' };
@@ -105,4 +105,22 @@ test('a chat is called after its first line', () => {
   assert.equal(titleOf(conversation), 'One');
   assert.equal(titleOf({ ...conversation, title: 'Mine' }), 'Mine');
   assert.equal(titleOf(newConversation('')), 'New chat');
+});
+
+test('a schema, an effort and an answer that goes on', () => {
+  const cut: Message = { id: '2', role: 'assistant', content: 'It is', reasoning: 'Hm', is_cut: true };
+  const sent = (change: object, goes_on = false) =>
+    requestOf({ ...newConversation(''), messages: [user, cut], ...change }, NO_SAMPLING, goes_on);
+  assert.deepEqual(sent({ thinking: 'low', schema: ' {"type": "object"} ' }), {
+    messages: [{ role: 'user', content: 'Look it up' },
+      { role: 'assistant', content: 'It is', reasoning_content: 'Hm' }],
+    response_format: { type: 'json_schema',
+      json_schema: { name: 'answer', strict: true, schema: { type: 'object' } } },
+    reasoning_effort: 'low',
+  });
+  // What goes on was not begun by a schema, which the server would refuse.
+  assert.deepEqual(Object.keys(sent({ schema: '{"type": "object"}' }, true)), ['messages', 'continue_final_message']);
+  assert.throws(() => sent({ schema: '{' }), /schema is not JSON/);
+  assert.throws(() => sent({ schema: '[]' }), /must be a JSON object/);
+  assert.equal(schemaError(''), null);
 });

@@ -14,6 +14,7 @@ export interface LocalModel {
   bytes: number;
   quant: string;
   state: 'loaded' | 'idle' | 'on disk';
+  removable?: boolean; // servers of older versions do not say
   fit: { fits: boolean; n_ctx: number; kv: string; why: string };
 }
 
@@ -59,6 +60,10 @@ export async function recommendedModels(): Promise<RecommendedModel[]> {
 
 export async function setLoaded(name: string, is_loaded: boolean): Promise<void> {
   await post(`/slipstream/models/${is_loaded ? 'load' : 'unload'}`, { name });
+}
+
+export async function removeModel(name: string): Promise<void> {
+  await post('/slipstream/models/remove', { name });
 }
 
 export async function* pull(

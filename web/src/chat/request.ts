@@ -1,7 +1,7 @@
 // What is sent to the server of a conversation.
 //
 // Errors: a text for people, where something the user wrote cannot be sent.
-import type { Conversation, FileSearch, Message, Sampling } from './types.ts';
+import { type Conversation, EFFORTS, type FileSearch, type Message, type Sampling, type Thinking } from './types.ts';
 
 function messageOf(message: Message): object {
   if (message.role === 'tool') {
@@ -19,18 +19,33 @@ function messageOf(message: Message): object {
   };
 }
 
-// Why it cannot be sent; null if it can.
-export function toolsError(text: string): string | null {
+// What is wrong with JSON that the user wrote; null: nothing, or there is none.
+function jsonError(text: string, what: string, check: (value: unknown) => string | null): string | null {
   if (!text.trim()) return null;
-  let tools: unknown;
   try {
-    tools = JSON.parse(text);
+    return check(JSON.parse(text));
   } catch (error) {
-    return `Tools are not JSON: ${(error as Error).message}`;
+    return `${what} not JSON: ${(error as Error).message}`;
   }
+}
+
+// Why it cannot be sent; null if it can.
+export const toolsError = (text: string) => jsonError(text, 'Tools are', (tools) => {
   if (!Array.isArray(tools)) return 'Tools must be a JSON array: [{"type": "function", …}]';
   const wrong = tools.findIndex((tool) => typeof tool?.function?.name !== 'string');
   return wrong < 0 ? null : `Tool ${wrong + 1} has no "function" with a "name"`;
+});
+
+// The same of a schema that answers are to meet.
+export const schemaError = (text: string) => jsonError(text, 'The schema is', (schema) => {
+  const is_object = typeof schema === 'object' && schema !== null && !Array.isArray(schema);
+  return is_object ? null : 'A schema must be a JSON object: {"type": "object", …}';
+});
+
+const EFFORT_NAMES: readonly string[] = EFFORTS;
+function thinkingOf(thinking: Thinking): object {
+  if (EFFORT_NAMES.includes(thinking)) return { reasoning_effort: thinking };
+  return thinking ? { chat_template_kwargs: { enable_thinking: thinking === 'on' } } : {};
 }
 
 function samplingOf(defaults: Sampling, own: Sampling): Record<string, number> {
@@ -58,8 +73,10 @@ function retrievalOf({ id, files, attached = [] }: Conversation, said: Message[]
   return { chat: id, project: '', ...foldersOf(files, said) };
 }
 
-export function requestOf(conversation: Conversation, defaults: Sampling): object {
-  const error = toolsError(conversation.tools);
+// goes_on: the last message, an answer, is continued instead of answered.
+export function requestOf(conversation: Conversation, defaults: Sampling, goes_on = false): object {
+  const schema = goes_on ? '' : conversation.schema?.trim() ?? '';
+  const error = toolsError(conversation.tools) ?? schemaError(schema);
   if (error) throw new Error(error);
   const said = conversation.messages.filter((message) =>
     message.role !== 'assistant' || message.content || message.reasoning || message.calls);
@@ -72,8 +89,10 @@ export function requestOf(conversation: Conversation, defaults: Sampling): objec
       ...said.map(messageOf),
     ],
     ...(conversation.tools.trim() && { tools: JSON.parse(conversation.tools) }),
-    ...(conversation.thinking && {
-      chat_template_kwargs: { enable_thinking: conversation.thinking === 'on' } }),
+    ...(schema && { response_format: {
+      type: 'json_schema', json_schema: { name: 'answer', strict: true, schema: JSON.parse(schema) } } }),
+    ...(goes_on && { continue_final_message: true }),
+    ...thinkingOf(conversation.thinking),
     ...(retrieval !== undefined && { retrieval }),
     ...samplingOf(defaults, conversation.sampling),
   };

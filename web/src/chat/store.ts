@@ -1,6 +1,7 @@
 // Conversations, in memory and in the browser's IndexedDB. They never leave this device.
 import { signal } from '@preact/signals';
 import { type IDBPDatabase, openDB } from 'idb';
+import { everyMessage } from './branches.ts';
 import type { Conversation } from './types.ts';
 
 export const conversations = signal<Conversation[]>([]); // most recently changed first
@@ -52,6 +53,12 @@ export function add(conversation: Conversation) {
   void write(conversation);
 }
 
+// Beside those that are there.
+export async function addAll(some: Conversation[]) {
+  conversations.value = [...conversations.value, ...some].sort((a, b) => b.changed_ms - a.changed_ms);
+  for (const conversation of some) await write(conversation);
+}
+
 export function remove(id: string) {
   conversations.value = conversations.value.filter((one) => one.id !== id);
   void database?.delete('conversations', id);
@@ -67,7 +74,7 @@ export function search(query: string, among: Conversation[]): Conversation[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return among;
   return among.filter((conversation) => {
-    const text = [conversation.title, ...conversation.messages.map((message) => message.content)]
+    const text = [conversation.title, ...everyMessage(conversation).map((message) => message.content)]
       .join('\n').toLowerCase();
     return words.every((word) => text.includes(word));
   });

@@ -42,6 +42,8 @@ export interface Message {
   citations?: Citation[];
   stats?: AnswerStats;
   note?: string; // why it ended as it did, where that is no matter of course
+  is_cut?: boolean; // it ended before it was complete, and can go on
+  is_json?: boolean; // it was asked for by a schema
   error?: string;
   needs_key?: boolean;
 }
@@ -60,6 +62,17 @@ export interface Attached {
   chunks: number;
 }
 
+// Another version of what follows a message (branches.ts).
+export interface Branch {
+  after: string; // id of the message; empty: it is the whole conversation
+  number: number;
+  messages: Message[];
+}
+
+// How much a model thinks: '': as its template has it; 'on', 'off': by the template's switch.
+export const EFFORTS = ['minimal', 'low', 'medium', 'high', 'max'] as const;
+export type Thinking = '' | 'on' | 'off' | typeof EFFORTS[number];
+
 export interface Conversation {
   id: string;
   title: string;
@@ -67,11 +80,13 @@ export interface Conversation {
   model: string; // empty: the server's first
   system: string;
   tools: string; // JSON as the user wrote it
-  thinking: '' | 'on' | 'off'; // '': as the model's template has it
+  schema?: string; // of the answers, JSON as the user wrote it; chats of older versions have none
+  thinking: Thinking;
   sampling: Sampling; // over the defaults of the settings
   files?: FileSearch; // chats of older versions have none
   attached?: Attached[]; // as well
   messages: Message[];
+  branches?: Branch[];
 }
 
 export function newConversation(model: string): Conversation {

@@ -2,13 +2,14 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { ApiFailure } from '../api/http.ts';
 import {
-  type LocalModel, type ServedModel, localModels, servedModels, setLoaded } from '../api/models.ts';
+  type LocalModel, type ServedModel, localModels, servedModels } from '../api/models.ts';
 import { Problem } from '../parts/problem.tsx';
 import { go } from '../place.ts';
 import { set, settings } from '../settings.ts';
-import { formatBytes, formatCount } from '../text/numbers.ts';
+import { formatCount } from '../text/numbers.ts';
 import { Downloads } from './downloads.tsx';
 import { Hub } from './hub_search.tsx';
+import { Installed } from './installed.tsx';
 import { Recommended } from './recommended.tsx';
 
 function ask(model: string) {
@@ -36,53 +37,6 @@ function Served({ models }: { models: ServedModel[] }) {
         </li>
       ))}
     </ul>
-  );
-}
-
-function Local({ models, onChange }: { models: LocalModel[]; onChange: () => void }) {
-  const [busy, setBusy] = useState('');
-  const [problem, setProblem] = useState('');
-  const toggle = async (model: LocalModel) => {
-    setBusy(model.name);
-    setProblem('');
-    try {
-      await setLoaded(model.name, model.state !== 'loaded');
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
-    setBusy('');
-    onChange();
-  };
-  return (
-    <>
-      {problem && <Problem message={problem} />}
-      <ul class="cards">
-        {models.map((model) => (
-          <li key={model.name} class="card">
-            <div class="card-head">
-              <h3>{model.name}</h3>
-              <span class={model.state === 'loaded' ? 'tag good' : 'tag'}>{model.state}</span>
-            </div>
-            <p class="faint">{[model.quant, formatBytes(model.bytes)].filter(Boolean).join(' · ')}</p>
-            <p class={model.fit.fits ? 'faint' : 'wrong'}>
-              {model.fit.fits
-                ? `Fits with ${formatCount(model.fit.n_ctx)} tokens of context, KV ${model.fit.kv}`
-                : `Does not fit: ${model.fit.why}`}
-            </p>
-            <p class="faint path" title={model.path}>{model.path}</p>
-            <div class="row">
-              <button type="button" disabled={busy !== '' || (!model.fit.fits && model.state !== 'loaded')}
-                onClick={() => void toggle(model)}>
-                {busy === model.name ? 'Working…' : model.state === 'loaded' ? 'Unload' : 'Load'}
-              </button>
-              <button type="button" class="quiet" disabled={!model.fit.fits}
-                onClick={() => ask(model.name)}>Chat</button>
-            </div>
-          </li>
-        ))}
-      </ul>
-      {models.length === 0 && <p class="faint">None yet</p>}
-    </>
   );
 }
 
@@ -122,7 +76,7 @@ export function ModelsPage() {
       {local && !is_first_time && (
         <section>
           <h2>Installed</h2>
-          <Local models={local} onChange={() => void load()} />
+          <Installed models={local} onChat={ask} onChange={() => void load()} />
         </section>
       )}
       {served && <Hub onPulled={() => void load()} />}

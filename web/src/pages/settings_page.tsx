@@ -1,24 +1,51 @@
 // Choices of this device, and its data.
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { forget } from '../chat/attaching.ts';
-import { conversations, removeAll } from '../chat/store.ts';
+import { ARCHIVE_LIMITS, archiveOf, readArchive } from '../chat/archive.ts';
+import { withPreset } from '../chat/presets.ts';
+import { addAll, conversations, removeAll } from '../chat/store.ts';
+import { useFocus } from '../parts/focus.ts';
 import { SamplingFields } from '../parts/sampling_fields.tsx';
+import { saveFile } from '../parts/save_file.ts';
 import { type Theme, resetSettings, set, settings } from '../settings.ts';
 import { SHORTCUTS } from '../shortcuts.ts';
+import { formatBytes } from '../text/numbers.ts';
 
 const THEMES: [Theme, string][] = [['system', 'As the device'], ['light', 'Light'], ['dark', 'Dark']];
 
-function exportAll() {
-  const { api_key: _secret, ...choices } = settings.value; // a key in a file is soon in a mail
-  const data = { kind: 'slipstream-export', version: 1, settings: choices,
-    conversations: conversations.value };
-  const url = URL.createObjectURL(
-    new Blob([JSON.stringify(data, null, 2)], { type: 'application/json' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = `slipstream-${new Date().toISOString().slice(0, 10)}.json`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+// Without the API key and other settings: a key in a file is soon in a mail.
+const exportAll = () => saveFile(`slipstream-${new Date().toISOString().slice(0, 10)}.json`,
+  archiveOf(conversations.value, settings.value.presets));
+
+const counted = (n: number, one: string, many: string) => (n === 1 ? `1 ${one}` : `${n} ${many}`);
+
+// What came of it, for people.
+async function importFrom(file: File): Promise<string> {
+  const { file_bytes_max } = ARCHIVE_LIMITS;
+  if (file.size > file_bytes_max) throw new Error(`The file is larger than ${formatBytes(file_bytes_max)}`);
+  const read = readArchive(await file.text(), conversations.value);
+  await addAll(read.conversations);
+  set({ presets: read.presets.reduce(withPreset, settings.value.presets) });
+  return `Imported ${counted(read.conversations.length, 'chat', 'chats')}` +
+    (read.presets.length > 0 ? ` and ${counted(read.presets.length, 'preset', 'presets')}` : '') +
+    (read.n_known > 0 ? `; ${counted(read.n_known, 'was', 'were')} here already` : '');
+}
+
+function ImportButton({ onEnd }: { onEnd: (what: string, is_problem: boolean) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  const read = async () => {
+    const file = input.current!.files![0];
+    input.current!.value = '';
+    if (!file) return;
+    await importFrom(file).then((done) => onEnd(done, false), (error) => onEnd((error as Error).message, true));
+  };
+  return (
+    <>
+      <button type="button" onClick={() => input.current!.click()}>Import a file</button>
+      <input ref={input} type="file" accept="application/json,.json" hidden tabIndex={-1} aria-hidden="true"
+        onChange={() => void read()} />
+    </>
+  );
 }
 
 function ApiKey() {
@@ -37,16 +64,27 @@ function ApiKey() {
   );
 }
 
+function ConfirmAll({ onYes, onNo }: { onYes: () => void; onNo: () => void }) {
+  const keep = useFocus<HTMLButtonElement>();
+  return (
+    <>
+      <span>All chats and settings of this device?</span>
+      <button type="button" class="danger" onClick={onYes}>Yes, delete</button>
+      <button type="button" class="quiet" ref={keep} onClick={onNo}>Keep</button>
+    </>
+  );
+}
+
 function Data() {
   const [asks, setAsks] = useState(false);
-  const [is_done, setDone] = useState(false);
+  const [news, setNews] = useState({ text: '', is_problem: false });
   const n = conversations.value.length;
   const removeEverything = async () => {
     await forget(conversations.value.map(({ id }) => id)); // before the key is gone
     await removeAll();
     resetSettings();
     setAsks(false);
-    setDone(true);
+    setNews({ text: 'Deleted', is_problem: false });
   };
   return (
     <section>
@@ -56,18 +94,13 @@ function Data() {
       </p>
       <div class="row wrap">
         <button type="button" onClick={exportAll}>Export as a file</button>
+        <ImportButton onEnd={(text, is_problem) => setNews({ text, is_problem })} />
         {!asks && <button type="button" class="danger" onClick={() => setAsks(true)}>Delete all data</button>}
         {asks && (
-          <>
-            <span>All chats and settings of this device?</span>
-            <button type="button" class="danger" onClick={() => void removeEverything()}>
-              Yes, delete
-            </button>
-            <button type="button" class="quiet" autoFocus onClick={() => setAsks(false)}>Keep</button>
-          </>
+          <ConfirmAll onYes={() => void removeEverything()} onNo={() => setAsks(false)} />
         )}
       </div>
-      <p role="status">{is_done && 'Deleted'}</p>
+      <p role="status" class={news.is_problem ? 'wrong' : undefined}>{news.text}</p>
     </section>
   );
 }
@@ -112,6 +145,12 @@ export function SettingsPage() {
         </dl>
       </section>
       <Data />
+      <section>
+        <h2>About</h2>
+        <p class="faint">
+          Part of Slipstream, under the MIT license, with <a href="/licenses.md" target="_blank">work of others</a>.
+        </p>
+      </section>
     </div>
   );
 }

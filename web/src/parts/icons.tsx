@@ -13,6 +13,8 @@ const PATHS = {
   close: 'M6 6l12 12M18 6L6 18',
   trash: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13',
   pencil: 'M5 19l1-4L16 5l3 3L9 18z',
+  left: 'M14 6l-6 6 6 6',
+  right: 'M10 6l6 6-6 6',
   down: 'M12 5v14M6 13l6 6 6-6',
 };
 

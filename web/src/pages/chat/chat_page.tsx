@@ -5,6 +5,7 @@ import { type ServedModel, servedModels } from '../../api/models.ts';
 import { ApiFailure } from '../../api/http.ts';
 import { running, say, stop } from '../../chat/answering.ts';
 import { attachFiles, isAttaching } from '../../chat/attaching.ts';
+import { versionsOf } from '../../chat/branches.ts';
 import { add, find, storageProblem, update } from '../../chat/store.ts';
 import { type Conversation, NO_FILES, newConversation, openCalls, titleOf } from '../../chat/types.ts';
 import { Dialog } from '../../parts/dialog.tsx';
@@ -16,6 +17,7 @@ import { startChat } from '../../shortcuts.ts';
 import { AttachButton, AttachmentList, useAttachmentLimits, useDrop } from './attachments.tsx';
 import { ChatSettings } from './chat_settings.tsx';
 import { Composer } from './composer.tsx';
+import { ContextMeter } from './context_meter.tsx';
 import { ConversationList } from './conversation_list.tsx';
 import { FilesSwitch, useFolders } from './files_switch.tsx';
 import { Answer, UserMessage } from './message_view.tsx';
@@ -39,6 +41,7 @@ function Messages({ conversation }: { conversation: Conversation }) {
   const results = new Map(messages.flatMap((message) =>
     message.call_id ? [[message.call_id, message.content] as const] : []));
   const is_running = running.value.has(id);
+  const versions = versionsOf(conversation);
   const last_answer = messages.findLast((message) => message.role === 'assistant');
   const end = messages.at(-1);
   return (
@@ -46,6 +49,7 @@ function Messages({ conversation }: { conversation: Conversation }) {
       {messages.map((message) => {
         const props = {
           conversation_id: id, message, results, is_running,
+          versions: versions.get(message.id), is_end: message === end,
           is_last_answer: message === last_answer };
         if (message.role === 'user') return <UserMessage key={message.id} {...props} />;
         if (message.role === 'assistant') return <Answer key={message.id} {...props} />;
@@ -59,18 +63,33 @@ function Messages({ conversation }: { conversation: Conversation }) {
 // Follows what is written, unless the reader has scrolled away.
 function Scroll({ conversation }: { conversation: Conversation }) {
   const box = useRef<HTMLDivElement>(null);
+  const column = useRef<HTMLDivElement>(null);
   const [is_at_end, setAtEnd] = useState(true);
-  const toEnd = () => { box.current!.scrollTop = box.current!.scrollHeight; };
-  useEffect(() => { setAtEnd(true); toEnd(); }, [conversation.id]);
-  useEffect(() => { if (is_at_end) toEnd(); }, [conversation.messages]);
+  const follows = useRef(true);
+  follows.current = is_at_end;
+  const toEnd = () => { // what is taken off the page changes its size, too
+    if (box.current) box.current.scrollTop = box.current.scrollHeight;
+  };
+  // Also when it was asked: who sends wants to see the answer.
+  const n_asked = conversation.messages.filter(({ role }) => role === 'user').length;
+  useEffect(() => { setAtEnd(true); toEnd(); }, [conversation.id, n_asked]);
+  useEffect(() => { // what is written grows, and so does what is set and coloured later
+    const observer = new ResizeObserver(() => { if (follows.current) toEnd(); });
+    observer.observe(column.current!);
+    return () => observer.disconnect();
+  }, []);
+  const top = useRef(0);
   const onScroll = () => {
     const { scrollTop, clientHeight, scrollHeight } = box.current!;
-    setAtEnd(scrollHeight - scrollTop - clientHeight < 80);
+    // Text that came between scrolling and this event is no reader who goes up.
+    if (scrollHeight - scrollTop - clientHeight < 80) setAtEnd(true);
+    else if (scrollTop < top.current) setAtEnd(false);
+    top.current = scrollTop;
   };
   return (
     <div class="scroll" ref={box} onScroll={onScroll} tabIndex={0} role="region"
       aria-label="Conversation">
-      <div class="column"><Messages conversation={conversation} /></div>
+      <div class="column" ref={column}><Messages conversation={conversation} /></div>
       {!is_at_end && (
         <button type="button" class="round jump" aria-label="To the end" onClick={toEnd}>
           <Icon name="down" />
@@ -162,6 +181,9 @@ export function ChatPage({ id }: { id: string }) {
           {onFiles && <AttachButton onFiles={onFiles} />}
           <FilesSwitch folders={folders} files={conversation?.files ?? NO_FILES}
             onChange={(files) => void update(opened(id).id, { files })} />
+          {conversation && (
+            <ContextMeter conversation={conversation} model={models.find((one) => one.id === model)} />
+          )}
         </Composer>
       </section>
       {shows === 'list' && (

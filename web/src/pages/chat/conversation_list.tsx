@@ -4,6 +4,7 @@ import { running } from '../../chat/answering.ts';
 import { forget } from '../../chat/attaching.ts';
 import { conversations, search, update } from '../../chat/store.ts';
 import { type Conversation, titleOf } from '../../chat/types.ts';
+import { useFocus } from '../../parts/focus.ts';
 import { Icon } from '../../parts/icons.tsx';
 import { go } from '../../place.ts';
 
@@ -31,6 +32,17 @@ function Rename({ conversation, onEnd }: { conversation: Conversation; onEnd: ()
   );
 }
 
+function Confirm({ onYes, onNo }: { onYes: () => void; onNo: () => void }) {
+  const keep = useFocus<HTMLButtonElement>();
+  return (
+    <li class="confirm">
+      <span>Delete this chat?</span>
+      <button type="button" class="danger small" onClick={onYes}>Delete</button>
+      <button type="button" class="quiet small" ref={keep} onClick={onNo}>Keep</button>
+    </li>
+  );
+}
+
 interface EntryProps {
   conversation: Conversation;
   is_current: boolean;
@@ -45,16 +57,11 @@ function Entry({ conversation, is_current, onOpen }: EntryProps) {
     return <li><Rename conversation={conversation} onEnd={() => setMode('plain')} /></li>;
   }
   if (mode === 'delete') {
-    return (
-      <li class="confirm">
-        <span>Delete this chat?</span>
-        <button type="button" class="danger small" onClick={() => {
-          void forget([id]);
-          if (is_current) go('chat');
-        }}>Delete</button>
-        <button type="button" class="quiet small" autoFocus onClick={() => setMode('plain')}>Keep</button>
-      </li>
-    );
+    const removeIt = () => {
+      void forget([id]);
+      if (is_current) go('chat');
+    };
+    return <Confirm onYes={removeIt} onNo={() => setMode('plain')} />;
   }
   return (
     <li class={is_current ? 'entry current' : 'entry'}>

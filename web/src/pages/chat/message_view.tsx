@@ -1,8 +1,11 @@
 // One message, and what can be done with it.
 import { useState } from 'preact/hooks';
-import { edit, giveResult, regenerate } from '../../chat/answering.ts';
+import { canGoOn, edit, giveResult, goOn, regenerate, showVersion } from '../../chat/answering.ts';
+import type { Versions } from '../../chat/branches.ts';
 import type { AnswerStats, Message } from '../../chat/types.ts';
 import { CopyButton } from '../../parts/copy_button.tsx';
+import { useFocus } from '../../parts/focus.ts';
+import { Icon } from '../../parts/icons.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RichText } from '../../parts/rich_text.tsx';
 import { formatCount, formatRate, formatSeconds } from '../../text/numbers.ts';
@@ -42,6 +45,7 @@ interface EditorProps {
 
 function Editor({ message, onEnd, conversation_id }: EditorProps) {
   const [text, setText] = useState(message.content);
+  const area = useFocus<HTMLTextAreaElement>();
   const send = (event: Event) => {
     event.preventDefault();
     if (!text.trim()) return;
@@ -50,14 +54,14 @@ function Editor({ message, onEnd, conversation_id }: EditorProps) {
   };
   return (
     <form class="editor" onSubmit={send}>
-      <textarea aria-label="Edit the message" rows={3} value={text} autoFocus
+      <textarea aria-label="Edit the message" rows={3} value={text} ref={area}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === 'Escape') { event.stopPropagation(); onEnd(); }
           if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send(event);
         }} />
       <div class="row">
-        <span class="faint">What follows it is answered anew</span>
+        <span class="faint">Answered anew; this version stays</span>
         <button type="button" class="quiet" onClick={onEnd}>Cancel</button>
         <button type="submit" class="primary">Send</button>
       </div>
@@ -65,15 +69,45 @@ function Editor({ message, onEnd, conversation_id }: EditorProps) {
   );
 }
 
+// Between what was asked or answered here at different times. Another version is another message, with
+// buttons of its own: who pressed one goes on there.
+function VersionSwitch({ of, conversation_id, message, is_running }: {
+  of: Versions | undefined; conversation_id: string; message: Message; is_running: boolean;
+}) {
+  if (!of) return null;
+  const switchTo = (step: 1 | -1) => {
+    showVersion(conversation_id, message.id, step);
+    requestAnimationFrame(() => {
+      const [before, next] = document.querySelectorAll<HTMLButtonElement>(
+        `[data-after="${CSS.escape(of.after)}"] .arrow`);
+      const [pressed, other] = step > 0 ? [next, before] : [before, next];
+      (pressed?.disabled ? other : pressed)?.focus();
+    });
+  };
+  const arrow = (step: 1 | -1, name: string, icon: 'left' | 'right', is_end: boolean) => (
+    <button type="button" class="quiet small arrow" aria-label={name} disabled={is_running || is_end}
+      onClick={() => switchTo(step)}><Icon name={icon} /></button>
+  );
+  return (
+    <span class="versions" role="group" aria-label="Versions" data-after={of.after}>
+      {arrow(-1, 'Version before', 'left', of.shown === 0)}
+      <span><span class="hidden">Version </span>{of.shown + 1} / {of.n}</span>
+      {arrow(1, 'Next version', 'right', of.shown === of.n - 1)}
+    </span>
+  );
+}
+
 interface Props {
   conversation_id: string;
   message: Message;
+  versions: Versions | undefined; // of what is from here on
   results: ReadonlyMap<string, string>; // of tools, by call
   is_last_answer: boolean;
+  is_end: boolean; // nothing follows it
   is_running: boolean; // the conversation
 }
 
-export function UserMessage({ conversation_id, message, is_running }: Props) {
+export function UserMessage({ conversation_id, message, versions, is_running }: Props) {
   const [is_edited, setEdited] = useState(false);
   if (is_edited) {
     return (
@@ -86,6 +120,8 @@ export function UserMessage({ conversation_id, message, is_running }: Props) {
     <article class="message user" aria-label="You">
       <div class="bubble">{message.content}</div>
       <div class="actions">
+        <VersionSwitch of={versions} conversation_id={conversation_id} message={message}
+          is_running={is_running} />
         <CopyButton text={message.content} />
         <button type="button" class="quiet small" disabled={is_running}
           onClick={() => setEdited(true)}>Edit</button>
@@ -94,26 +130,36 @@ export function UserMessage({ conversation_id, message, is_running }: Props) {
   );
 }
 
-function Thoughts({ text, is_thinking }: { text: string; is_thinking: boolean }) {
+function Thoughts({ text, is_thinking, is_growing }: {
+  text: string; is_thinking: boolean; is_growing: boolean;
+}) {
   return (
     <details class="thoughts">
       <summary>{is_thinking ? 'Thinking…' : 'Thoughts'}</summary>
-      <RichText text={text} />
+      <RichText text={text} is_growing={is_growing} />
     </details>
   );
 }
 
+// JSON that a schema was given for is code.
+const textOf = ({ is_json, content }: Message) => (is_json ? `~~~~json\n${content}` : content);
+
 export function Answer(props: Props) {
-  const { conversation_id, message, results, is_last_answer, is_running } = props;
+  const { conversation_id, message, versions, results, is_last_answer, is_end, is_running } = props;
   const is_written = is_running && is_last_answer;
   const is_empty = !message.content && !message.calls && !message.reasoning;
+  const version_switch = (
+    <VersionSwitch of={versions} conversation_id={conversation_id} message={message}
+      is_running={is_running} />
+  );
   const retry = () => void regenerate(conversation_id, message.id);
   return (
     <article class="message answer" aria-label="Answer" aria-busy={is_written}>
       {message.reasoning && (
-        <Thoughts text={message.reasoning} is_thinking={is_written && !message.content} />
+        <Thoughts text={message.reasoning} is_growing={is_written}
+          is_thinking={is_written && !message.content} />
       )}
-      {message.content && <RichText text={message.content} />}
+      {message.content && <RichText text={textOf(message)} is_growing={is_written} />}
       {message.calls?.map((call) => (
         <ToolCard key={call.id} call={call} result={results.get(call.id)}
           wants_result={is_last_answer && !is_running && !results.has(call.id)}
@@ -125,9 +171,15 @@ export function Answer(props: Props) {
       {is_written && is_empty && <Waiting conversation_id={conversation_id} />}
       {message.error &&
         <Problem message={message.error} needs_key={message.needs_key} onRetry={retry} />}
+      {message.error && versions && <footer class="actions">{version_switch}</footer>}
       {!is_written && !message.error && (
         <footer class="actions">
+          {version_switch}
           {message.content && <CopyButton text={message.content} />}
+          {is_end && canGoOn(message) && (
+            <button type="button" class="quiet small" disabled={is_running}
+              onClick={() => void goOn(conversation_id)}>Continue</button>
+          )}
           <button type="button" class="quiet small" disabled={is_running} onClick={retry}>
             Regenerate
           </button>
