@@ -7,10 +7,7 @@ A replica is one engine: each step computes a token of every answer in progress 
 cache holds conversations, the least recently used leave. What a step takes is recorded (Steps).
 """
 
-import collections
 import dataclasses
-import heapq
-import itertools
 import json
 import pathlib
 import sys
@@ -18,101 +15,9 @@ import sys
 import balancing
 import chart
 import conversations
+import machine
 import recorded
-
-
-@dataclasses.dataclass
-class Request:
-    conversation: object
-    turn: int
-    sent_s: float
-    prompt: int
-    answer: int
-    depth: int = 0        # tokens that are computed
-    cached: int = 0
-    answered: int = 0
-    first_s: float = 0.0
-
-
-class Cache:
-    """Tokens of conversations and of the system prompts they begin with."""
-
-    def __init__(self, capacity):
-        self.capacity = capacity
-        self.kept = collections.OrderedDict()  # conversation: (system, tokens behind its prompt)
-        self.systems = collections.Counter()   # conversations of each
-        self.n_tokens = 0
-
-    def find(self, conversation, system_size):
-        if conversation.number in self.kept:
-            self.kept.move_to_end(conversation.number)
-            return system_size + self.kept[conversation.number][1]
-        return system_size if self.systems[conversation.system] else 0
-
-    def keep(self, conversation, n_tokens, system_size):
-        self.forget(conversation.number, system_size)
-        self.kept[conversation.number] = (conversation.system, n_tokens - system_size)
-        self.n_tokens += n_tokens - system_size + (0 if self.systems[conversation.system] else system_size)
-        self.systems[conversation.system] += 1
-        while self.n_tokens > self.capacity and len(self.kept) > 1:
-            self.forget(next(iter(self.kept)), system_size)
-
-    def forget(self, number, system_size):
-        if number in self.kept:
-            system, n_tokens = self.kept.pop(number)
-            self.systems[system] -= 1
-            self.n_tokens -= n_tokens + (0 if self.systems[system] else system_size)
-
-
-class Replica:
-    def __init__(self, steps, shape, capacity, parallel):
-        self.steps, self.shape, self.parallel = steps, shape, parallel
-        self.cache = Cache(capacity)
-        self.waiting, self.reading, self.answering = collections.deque(), [], []
-        self.is_busy = False
-
-    def admit(self):
-        while self.waiting and len(self.reading) + len(self.answering) < self.parallel:
-            request = self.waiting.popleft()
-            found = self.cache.find(request.conversation, self.shape.system_size)
-            request.cached = request.depth = min(found, request.prompt - 1)
-            self.reading.append(request)
-
-    def plan(self):
-        """The step's work in seconds, and the pieces of prompts in it."""
-        answers = self.steps.answers(len(self.answering), sum(r.depth for r in self.answering))
-        left = self.steps.piece(answers, self.reading[0].depth if self.reading else 0)
-        pieces, work = [], answers
-        for request in self.reading:
-            n = min(left, request.prompt - request.depth)
-            if n <= 0:
-                break
-            pieces.append((request, n))
-            work += self.steps.prompt(n, request.depth)
-            left -= n
-        return work, pieces
-
-    def commit(self, now, pieces):
-        """What has ended with this step."""
-        ended = []
-        for request in self.answering:
-            request.answered += 1
-            request.depth += 1
-        begun = []
-        for request, n in pieces:
-            request.depth += n
-            if request.depth == request.prompt:
-                self.reading.remove(request)
-                request.first_s = now - request.sent_s + self.steps.overhead_s
-                request.answered = 1
-                begun.append(request)
-                self.cache.keep(request.conversation, request.prompt, self.shape.system_size)
-        self.answering += begun
-        for request in [r for r in self.answering if r.answered >= r.answer]:
-            self.answering.remove(request)
-            self.cache.keep(request.conversation, request.depth, self.shape.system_size)
-            ended.append(request)
-        return ended
+import replica
 
 
 @dataclasses.dataclass
@@ -122,68 +27,73 @@ class Outcome:
     first_p99_ms: float
     prompt_tokens: int
     busiest: float  # its share of the requests, times the number of replicas
-    busy: float     # share of the time in which a replica computes, in the mean
+    busy: float     # share of the time in which a core computes, in the mean
+    seconds: float  # until the last answer
 
 
 class Simulation:
-    """n_cores: the replicas share so many, each with one thread; None: each has a machine of its own."""
+    """n_cores: all replicas share a machine of so many, each computes with one thread, and so do HAProxy and the
+    clients; None: each has a machine of its own. n_beside: programs of others that always compute there."""
 
-    def __init__(self, policy, n_replicas, steps, shape, capacity, parallel, n_cores=None, seed=1, factor=None):
+    def __init__(self, policy, n_replicas, steps, shape, capacity, parallel, n_cores=None, seed=1, factor=None,
+                 n_beside=0):
         options = {} if factor is None else {"factor": factor}
+        self.clock = machine.Clock()
         self.policy = balancing.POLICIES[policy](n_replicas, **options)
-        self.replicas = [Replica(steps, shape, capacity, parallel) for _ in range(n_replicas)]
-        self.steps, self.shape, self.n_cores = steps, shape, n_cores
-        self.events, self.order = [], itertools.count()
-        self.done, self.busy_s = [], 0.0
+        self.replicas = [replica.Replica(steps, shape.system_size, capacity, parallel) for _ in range(n_replicas)]
+        if n_cores:
+            self.machines = [machine.Machine(self.clock, n_cores, n_beside)] * n_replicas
+        else:
+            self.machines = [machine.Machine(self.clock, 1) for _ in range(n_replicas)]
+        self.steps, self.shape = steps, shape
+        self.done = []
         self.counts = [0] * n_replicas
         for conversation in conversations.trace(shape, seed):
-            self.at(conversation.start_s, self.ask, conversation, 0, shape.system_size)
-
-    def at(self, time_s, what, *arguments):
-        heapq.heappush(self.events, (time_s, next(self.order), what, arguments))
+            self.clock.at(conversation.start_s, self.ask, conversation, 0, shape.system_size)
 
     def ask(self, now, conversation, turn, history):
+        """The client sends a turn. What it costs until the engine has it is computed beside the engines."""
         asked = conversation.turns[turn]
-        request = Request(conversation, turn, now, history + asked.user_size, asked.answer_tokens)
+        request = replica.Request(conversation, turn, now, history + asked.user_size, asked.answer_tokens)
         index = self.policy.choose(conversation.system, conversation.number, turn == 0)
         self.policy.served[index] += 1
         self.counts[index] += 1
+        self.machines[index].compute(now, self.steps.request_s, self.enqueue, index, request)
+
+    def enqueue(self, now, index, request):
         self.replicas[index].waiting.append(request)
         if not self.replicas[index].is_busy:
             self.step(now, index)
 
     def step(self, now, index):
-        replica = self.replicas[index]
-        replica.admit()
-        replica.is_busy = bool(replica.reading or replica.answering)
-        if replica.is_busy:
-            work, pieces = replica.plan()
-            if self.n_cores:
-                work *= max(1.0, sum(r.is_busy for r in self.replicas) / self.n_cores)
-            self.busy_s += work
-            self.at(now + work, self.end_step, index, pieces)
+        here = self.replicas[index]
+        seconds, answers, pieces = here.plan()
+        here.is_busy = bool(here.running)
+        if here.is_busy:
+            self.machines[index].compute(now, seconds, self.end_step, index, answers, pieces, now)
 
-    def end_step(self, now, index, pieces):
-        for request in self.replicas[index].commit(now, pieces):
+    def end_step(self, now, index, answers, pieces, begun_s):
+        begun, ended = self.replicas[index].commit(answers, pieces, now - begun_s)
+        for request in begun:
+            request.first_s = now - request.sent_s
+        for request in ended:
             self.policy.served[index] -= 1
             self.done.append(request)
             turn = request.turn + 1
             if turn < len(request.conversation.turns):
-                self.at(now + request.conversation.turns[turn].think_s, self.ask, request.conversation, turn,
-                        request.prompt + request.answer)
+                self.clock.at(now + request.conversation.turns[turn].think_s, self.ask, request.conversation, turn,
+                              request.prompt + request.answer)
         self.step(now, index)
 
     def run(self):
-        now = 0.0
-        while self.events:
-            now, _, what, arguments = heapq.heappop(self.events)
-            what(now, *arguments)
+        end_s = self.clock.run()
         firsts = [request.first_s * 1e3 for request in self.done]
         prompt_tokens = sum(request.prompt for request in self.done)
+        machines = list(dict.fromkeys(self.machines))
         return Outcome(sum(request.cached for request in self.done) / prompt_tokens,
                        conversations.percentile(firsts, 0.5), conversations.percentile(firsts, 0.99),
                        prompt_tokens, max(self.counts) * len(self.counts) / len(self.done),
-                       self.busy_s / now / len(self.replicas))
+                       sum(m.busy_s for m in machines) / end_s / sum(m.n_cores for m in machines), end_s)
 
 
 def real_run(policy, **how):
@@ -209,12 +119,13 @@ def row(*cells):
 
 def compare():
     measured = json.loads(recorded.MEASURED.read_text())
-    row("policy", "cached: measured / simulated", "p50 ms", "p99 ms")
+    row("policy", "programs beside", "cached: measured / simulated", "p50 ms", "p99 ms", "seconds")
     for policy, found in measured.items():
-        said = real_run(policy)
-        row(policy, f"{found['cached_share']:.1%} / {said.cached_share:.1%}",
-            f"{found['first_p50_ms']:.0f} / {said.first_p50_ms:.0f}",
-            f"{found['first_p99_ms']:.0f} / {said.first_p99_ms:.0f}")
+        for n_beside in (0, 1, 2, 3, 4, 5, 6):
+            said = real_run(policy, n_beside=n_beside)
+            row(policy, n_beside, f"{found['cached_share']:.1%} / {said.cached_share:.1%}",
+                f"{found['first_p50_ms']:.0f} / {said.first_p50_ms:.0f}",
+                f"{found['first_p99_ms']:.0f} / {said.first_p99_ms:.0f}", f"{found['seconds']:.0f} / {said.seconds:.0f}")
 
 
 def draw(path):
