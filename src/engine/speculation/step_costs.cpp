@@ -12,6 +12,8 @@ namespace {
 // How far a measurement moves what is known.
 constexpr double kShorter = 0.5;
 constexpr double kLonger = 0.1;
+// A time that is this much longer than what is known, or guessed, is measured twice.
+constexpr double kSurprise = 1.25;
 // The guess for drafts of another length: as many drafted tokens as there are sequences lengthen the
 // step by this much.
 constexpr double kGuess = 0.1;
@@ -37,7 +39,7 @@ double StepCosts::age(const Cost& cost) const {
 }
 
 bool StepCosts::is_known(const Cost& cost, int patience) const {
-  return cost.measured_at > 0 && age(cost) <= patience;
+  return cost.measured_at > 0 && !cost.is_doubted && age(cost) <= patience;
 }
 
 bool StepCosts::wants_plain(Kind kind) const {
@@ -83,18 +85,40 @@ double StepCosts::estimate(const Costs& costs, std::size_t i, int n_sequences, i
   return guess * std::pow(cost.seconds / guess, std::exp2(-age(cost) / patience));
 }
 
+bool StepCosts::is_surprising(const Costs& costs, std::size_t i, int n_sequences,
+                              double seconds) const {
+  const Cost& cost = costs[i];
+  if (cost.measured_at > 0) return seconds > kSurprise * cost.seconds;
+  return i > 0 && costs.front().measured_at > 0 &&
+         seconds > kSurprise * estimate(costs, i, n_sequences, 1);
+}
+
 void StepCosts::observe(Kind kind, int n_drafted, double seconds) {
   ++n_steps_;
   const std::size_t i = class_of(n_drafted);
-  Cost& cost = costs_[key_of(kind)][i];
-  const bool is_new = cost.measured_at == 0;
+  Costs& costs = costs_[key_of(kind)];
+  Cost& cost = costs[i];
+  Cost& plain = costs.front();
+  double weight = cost.measured_at == 0 ? 1 : (seconds < cost.seconds ? kShorter : kLonger);
+  if (is_surprising(costs, i, kind.n_sequences, seconds)) {
+    if (cost.surprise == 0) {
+      cost.surprise = seconds;
+      return;
+    }
+    seconds = std::min(seconds, cost.surprise);
+  } else if (seconds * kSurprise < cost.seconds) {
+    weight = 1;  // what was measured before was not the machine's own time
+  }
+  cost.surprise = 0;
+  cost.is_confirmed = cost.measured_at > 0;
+  cost.is_doubted = false;
   // Steps without drafts are measured again after the same pause for ever: all depends on them.
-  if (!is_new && !is_known(cost) && i > 0) {
+  if (cost.measured_at > 0 && !is_known(cost) && i > 0) {
     cost.doubted_after = std::min(cost.doubted_after * 2, kDoubtedAfterMost);
   }
   cost.measured_at = n_steps_;
-  const double weight = is_new ? 1 : (seconds < cost.seconds ? kShorter : kLonger);
   cost.seconds += weight * (seconds - cost.seconds);
+  if (i > 0 && seconds * kSurprise < plain.seconds) plain.is_doubted = !plain.is_confirmed;
 }
 
 }  // namespace slipstream

@@ -2,7 +2,9 @@
 // by how many sequences generate and how much context they have. Nothing is assumed about matrix
 // units, threads or disks: what experts cost that only a draft needs, for example, is part of it.
 //
-// Other processes make steps longer, never shorter, so a shorter time counts more than a longer one.
+// Other processes make steps longer, never shorter, so a shorter time counts more than a longer one,
+// and a time that is surprisingly long counts only when it was measured twice. A step without drafts
+// takes no longer than one with them: where its first one seems to, it is measured again.
 // What was not measured for a while is doubted more and more, and measured again when it could pay;
 // each time after a longer pause. Longer drafts are tried one after the other (turn()), so that the
 // first look at a machine on which they are dear costs little.
@@ -49,12 +51,17 @@ class StepCosts {
  private:
   struct Cost {
     double seconds = 0;
+    double surprise = 0;           // what the last step took, if that is hard to believe
+    bool is_confirmed = false;     // measured more than once
+    bool is_doubted = false;       // measured once, and contradicted
     std::int64_t measured_at = 0;  // step; 0: never
     int doubted_after = kDoubtedAfter;
   };
   using Costs = std::array<Cost, kLengths.size()>;
 
   [[nodiscard]] static std::pair<int, int> key_of(Kind kind);
+  [[nodiscard]] bool is_surprising(const Costs& costs, std::size_t i, int n_sequences,
+                                   double seconds) const;
   [[nodiscard]] static std::size_t class_of(int n_drafted);
   [[nodiscard]] const Costs& costs_of(Kind kind) const;
   [[nodiscard]] double age(const Cost& cost) const;

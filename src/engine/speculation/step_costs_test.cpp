@@ -35,7 +35,7 @@ TEST(StepCosts, GuessesWhatWasNotMeasuredWithinWhatWas) {
   StepCosts costs;
   costs.observe(kOne, 0, 0.1);
   EXPECT_NEAR(costs.relative(kOne, 1), 1.1, 1e-9);
-  costs.observe(kOne, 1, 0.15);
+  for (int i = 0; i < 2; ++i) costs.observe(kOne, 1, 0.15);
   EXPECT_GT(costs.relative(kOne, 2), 1.5) << "no less than a shorter draft";
   EXPECT_LT(costs.relative(kOne, 2), 1.7);
   costs.observe(kOne, 3, 0.155);
@@ -92,10 +92,50 @@ TEST(StepCosts, ASlowStepIsForgivenSoonerThanAQuickOne) {
   StepCosts costs;
   costs.observe(kOne, 0, 0.1);
   costs.observe(kOne, 4, 0.12);
-  costs.observe(kOne, 4, 0.5);  // another process had the machine
+  for (int i = 0; i < 2; ++i) costs.observe(kOne, 4, 0.5);  // another process had the machine
   EXPECT_LT(costs.relative(kOne, 4), 1.7);
   costs.observe(kOne, 4, 0.12);
   EXPECT_LT(costs.relative(kOne, 4), 1.5);
+}
+
+// Of lengths that were never measured, that were, and of steps without drafts.
+TEST(StepCosts, ASurpriseCountsOnlyIfItIsMeasuredTwice) {
+  StepCosts costs;
+  costs.observe(kOne, 0, 0.1);
+  costs.observe(kOne, 1, 0.4);
+  EXPECT_FALSE(costs.is_known(kOne, 1)) << "it is tried again at once";
+  EXPECT_NEAR(costs.relative(kOne, 1), 1.1, 1e-9) << "and thought to be worth it";
+  costs.observe(kOne, 1, 0.12);
+  EXPECT_NEAR(costs.relative(kOne, 1), 1.2, 1e-9);
+  costs.observe(kOne, 1, 0.5);
+  EXPECT_NEAR(costs.relative(kOne, 1), 1.2, 1e-9);
+  costs.observe(kOne, 2, 0.4);
+  costs.observe(kOne, 2, 0.3);
+  EXPECT_NEAR(costs.relative(kOne, 2), 3, 1e-9) << "the shorter of two";
+  costs.observe(kOne, 0, 0.4);
+  EXPECT_NEAR(costs.plain_seconds(kOne), 0.1, 1e-9);
+}
+
+TEST(StepCosts, WhatBecomesSlowForLongIsBelieved) {
+  StepCosts costs;
+  costs.observe(kOne, 0, 0.1);
+  for (int i = 0; i < 60; ++i) costs.observe(kOne, 1, i < 10 ? 0.11 : 0.3);
+  EXPECT_GT(costs.relative(kOne, 1), 2.5);
+}
+
+TEST(StepCosts, AFirstStepThatWasSlowIsDoubtedWhenALongerOneIsQuick) {
+  StepCosts costs;
+  costs.observe(kOne, 0, 0.3);
+  costs.observe(kOne, 1, 0.11);
+  EXPECT_TRUE(costs.wants_plain(kOne));
+  costs.observe(kOne, 0, 0.1);
+  EXPECT_FALSE(costs.wants_plain(kOne));
+  EXPECT_NEAR(costs.relative(kOne, 1), 1.1, 1e-9);
+  // Some machines are quicker with more rows: that is seen once.
+  for (int i = 0; i < 20; ++i) {
+    costs.observe(kOne, 2, 0.05);
+    EXPECT_FALSE(costs.wants_plain(kOne));
+  }
 }
 
 }  // namespace
