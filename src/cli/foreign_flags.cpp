@@ -82,7 +82,7 @@ constexpr auto kHints = std::to_array<Hint>({
     {{"--dtype", "-q", "--quantization"}, "weights are as in the GGUF file: leave it out"},
     {{"--api-key-file"}, "--keys takes a file of keys, in JSON"},
     {{"--embedding", "--pooling", "--rerank", "--reranking"},
-     "--embeddings TOKENS serves embeddings; there is no reranking"},
+     "leave it out for embedding models and rerankers; --embeddings TOKENS for other models"},
     {{"--draft", "--draft-max", "--draft-min", "--spec-type"},
      "--speculate auto decides itself, also with --draft-model"},
     {{"--speculative-config"}, "--speculate auto, with --draft-model FILE for a small model"},

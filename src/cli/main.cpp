@@ -187,7 +187,8 @@ CLI::App* add_serve(CLI::App& app, slipstream::serve::Options& options) {
   serve
       ->add_option("--embeddings", options.n_embedding_tokens_max,
                    "Serve /v1/embeddings too, for texts of up to this many tokens; needs memory "
-                   "for them beside the KV cache (default: no embeddings)")
+                   "for them beside the KV cache (default: none; embedding models and rerankers "
+                   "read 2048, or what they were trained on)")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("TOKENS");
   serve

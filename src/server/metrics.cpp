@@ -129,6 +129,21 @@ void read(const Metrics::EngineReading& engine, Reading& reading) {
                 static_cast<double>(engine.kv_f16_bytes), model);
 }
 
+void read(const Metrics::ReaderReading& reader, Reading& reading) {
+  const ReadingStats& stats = reader.stats;
+  const std::vector<ClientMetric::Label> model = {
+      {.name = "model_name", .value = reader.model_name}};
+  reading.counter("slipstream:read_texts_total", "Texts and pairs read for vectors or ranks",
+                  stats.n_texts, model);
+  reading.counter("slipstream:read_tokens_total", "Their tokens", stats.n_tokens, model);
+  reading.counter("slipstream:read_batches_total", "Batches in which they were read",
+                  stats.n_batches, model);
+  reading.counter("slipstream:read_seconds_total", "Time in which batches were computed",
+                  stats.seconds, model);
+  reading.gauge("slipstream:read_texts_waiting", "Texts and pairs that wait",
+                static_cast<double>(stats.n_waiting), model);
+}
+
 void read(const turbo::ExpertCounters& experts, Reading& reading) {
   const std::vector<ClientMetric::Label> layer = {
       {.name = "layer", .value = std::to_string(experts.layer)}};
@@ -253,10 +268,12 @@ void Metrics::count_restarts(int n) {
 }
 
 std::string Metrics::text(const std::vector<EngineReading>& engines,
+                          const std::vector<ReaderReading>& readers,
                           const std::vector<turbo::ExpertCounters>& experts,
                           const std::optional<turbo::KvMemoryCounters>& kv_memory) const {
   Reading reading;
   for (const EngineReading& engine : engines) read(engine, reading);
+  for (const ReaderReading& reader : readers) read(reader, reading);
   for (const turbo::ExpertCounters& layer : experts) read(layer, reading);
   if (kv_memory) read(*kv_memory, reading);
   std::vector<MetricFamily> families = std::move(reading).take();

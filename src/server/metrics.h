@@ -24,6 +24,7 @@
 #include "engine/model/expert_counters.h"
 #include "engine/model/kv_memory_counters.h"
 #include "engine/runner.h"
+#include "server/reading/reading_stats.h"
 
 namespace slipstream {
 
@@ -94,8 +95,14 @@ class Metrics {
     std::uint64_t kv_f16_bytes;
     RunnerStats stats;
   };
+  // The same of what reads texts for vectors or ranks.
+  struct ReaderReading {
+    std::string model_name;
+    ReadingStats stats;
+  };
   // All metrics in Prometheus's text format.
   [[nodiscard]] std::string text(const std::vector<EngineReading>& engines,
+                                 const std::vector<ReaderReading>& readers,
                                  const std::vector<turbo::ExpertCounters>& experts,
                                  const std::optional<turbo::KvMemoryCounters>& kv_memory) const;
 

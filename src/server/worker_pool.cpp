@@ -1,29 +1,12 @@
 #include "server/worker_pool.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <boost/asio/post.hpp>
-#include <cerrno>
+
+#include "server/give_way.h"
 
 namespace slipstream {
 
 namespace asio = boost::asio;
-
-namespace {
-
-// Lowers the priority of this thread below that of the threads that serve sockets or compute. A
-// request that begins a little later costs less than a delay in the answers of others. Every thread
-// may raise its own nice value; 5 more means a third of the weight.
-bool give_way() {
-  constexpr int kNicer = 5;
-  const auto thread = static_cast<id_t>(::gettid());
-  errno = 0;
-  const int nice = ::getpriority(PRIO_PROCESS, thread);
-  return errno == 0 && ::setpriority(PRIO_PROCESS, thread, nice + kNicer) == 0;
-}
-
-}  // namespace
 
 WorkerPool::WorkerPool(int n_threads, int n_waiting_max)
     : n_waiting_max_(n_waiting_max), threads_(static_cast<std::size_t>(n_threads)) {}

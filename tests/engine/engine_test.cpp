@@ -15,7 +15,7 @@
 #include <map>
 #include <random>
 
-#include "engine/embedder.h"
+#include "engine/embedding/text_reader.h"
 #include "runner_on_needles.h"
 
 namespace slipstream {
@@ -251,26 +251,27 @@ class ChangedModel {
   llama_model_ptr model_;
 };
 
-TEST(Embedder, GivesAsManyNumbersAsTheModel) {
+TEST(TextReader, GivesAsManyNumbersAsTheModel) {
   const ChangedModel model(
       [](gguf_context* file) { gguf_set_val_u32(file, "qwen3.embedding_length_out", 32); });
   ASSERT_EQ(llama_model_n_embd_out(model.get()), 32);
   ASSERT_GT(llama_model_n_embd(model.get()), 32);
-  const auto embedder = Embedder::create(model.get(), 64, 1);
-  ASSERT_TRUE(embedder.has_value()) << embedder.error().message;
-  EXPECT_EQ((*embedder)->n_dimensions(), 32);
-  const auto vector = (*embedder)->embed(std::vector<Token>{1, 2, 3});
-  ASSERT_TRUE(vector.has_value()) << vector.error().message;
-  EXPECT_EQ(vector->size(), 32U) << "more would be what lies behind them in memory";
+  const auto reader = TextReader::create(model.get(), 64, 1);
+  ASSERT_TRUE(reader.has_value()) << reader.error().message;
+  EXPECT_EQ((*reader)->n_columns(), 32);
+  const std::vector<Token> text = {1, 2, 3};
+  const auto rows = (*reader)->read(std::span(&text, 1));
+  ASSERT_TRUE(rows.has_value()) << rows.error().message;
+  EXPECT_EQ(rows->front().size(), 32U) << "more would be what lies behind them in memory";
 }
 
-TEST(Embedder, RefusesModelsThatRank) {
+TEST(TextReader, SaysWhichModelsRank) {
   const ChangedModel model([](gguf_context* file) {
     gguf_set_val_u32(file, "qwen3.pooling_type", LLAMA_POOLING_TYPE_RANK);
   });
-  const auto embedder = Embedder::create(model.get(), 64, 1);
-  ASSERT_FALSE(embedder.has_value());
-  EXPECT_EQ(embedder.error().code, Code::kUnsupported) << embedder.error().message;
+  const auto reader = TextReader::create(model.get(), 64, 1);
+  ASSERT_TRUE(reader.has_value()) << reader.error().message;
+  EXPECT_TRUE((*reader)->ranks());
 }
 
 // What was generated, given as a prompt, is as likely as it was; also where its prefix is cached,

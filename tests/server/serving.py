@@ -108,10 +108,10 @@ class Serving:
 class LlamaServing(Serving):
     """Stock llama-server instead."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, model=NEEDLE_MODEL):
         # One thread: more of them wait for each other where a machine is busy.
         self.log_file = tempfile.NamedTemporaryFile("w+", suffix=".log")
         self.process = subprocess.Popen(
-            ["llama-server", "-m", NEEDLE_MODEL, "--port", "0", "--threads", "1", "--offline",
+            ["llama-server", "-m", model, "--port", "0", "--threads", "1", "--offline",
              "--alias", "needle", *arguments], stdout=subprocess.DEVNULL, stderr=self.log_file)
         self.port = int(self.wait_for_line(r"listening on http://.*:(\d+)\n")[1])

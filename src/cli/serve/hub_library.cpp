@@ -47,14 +47,14 @@ const NamedModel* HubLibrary::served_at(const std::string& path) const {
 }
 
 void HubLibrary::add_fit(Installed& model) const {
-  const Result<KvPlan> plan =
+  const Result<ModelPlan> plan =
       plan_model(options_, NamedModel{.name = {}, .path = model.path}, bytes_max_);
   if (!plan) {
     model.why_not = plan.error().message;
     return;
   }
-  model.n_context = plan->n_context;
-  model.kv = plan->scheme;
+  model.n_context = plan->n_context();
+  model.kv = plan->kv();
 }
 
 Result<std::vector<ModelLibrary::Installed>> HubLibrary::list() {
@@ -93,7 +93,7 @@ Result<PooledModel> HubLibrary::find(std::string_view name) {
   if (!installed) return std::unexpected(installed.error());
   NamedModel model{.name = installed->name.text(), .path = installed->files.front().string()};
   if (const NamedModel* served = served_at(model.path)) model = *served;  // do not load it twice
-  const Result<KvPlan> plan = plan_model(options_, model, bytes_max_);
+  const Result<ModelPlan> plan = plan_model(options_, model, bytes_max_);
   if (!plan) return std::unexpected(plan.error());
   return pooled_model(options_, model, *plan);
 }

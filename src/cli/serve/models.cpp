@@ -110,14 +110,6 @@ std::string system_fingerprint(const std::string& path, const KvPlan& kv, const 
   return fingerprint ? "fp_" + to_hex(*fingerprint).substr(0, 16) : "";
 }
 
-Result<std::unique_ptr<EmbeddingWorker>> make_embeddings(const Options& options, Engine& engine) {
-  if (options.n_embedding_tokens_max == 0) return nullptr;
-  Result<std::unique_ptr<Embedder>> embedder =
-      Embedder::create(engine.model(), options.n_embedding_tokens_max, options.n_threads);
-  if (!embedder) return std::unexpected(embedder.error());
-  return std::make_unique<EmbeddingWorker>(std::move(*embedder));
-}
-
 Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedModel& named,
                                           const KvPlan& kv, const std::stop_token& stop) {
   const RunnerOptions runner = runner_options(options);
@@ -158,8 +150,8 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
                      .n_threads = options.n_threads},
                     std::move(*draft));
   if (!engine) return std::unexpected(engine.error());
-  Result<std::unique_ptr<EmbeddingWorker>> embeddings = make_embeddings(options, **engine);
-  if (!embeddings) return std::unexpected(embeddings.error());
+  Result<std::unique_ptr<ServedReader>> reader = reader_beside(options, **engine);
+  if (!reader) return std::unexpected(reader.error());
   log::info("serve.model", {{"name", named.name},
                             {"path", named.path},
                             {"kv", kv.scheme},
@@ -184,7 +176,7 @@ Result<std::unique_ptr<ServedModel>> load(const Options& options, const NamedMod
       ServedModel{.name = named.name,
                   .engine = std::move(*engine),
                   .chat_template = std::move(chat_template),
-                  .embeddings = std::move(*embeddings),
+                  .reader = std::move(*reader),
                   .file_name = file_name,
                   .system_fingerprint = system_fingerprint(named.path, kv, options.rope),
                   .kv_scheme = kv.scheme,
@@ -206,28 +198,49 @@ ContextShape context_shape(const Options& options) {
           .has_drafts = options.speculate != "off"};
 }
 
-Result<KvPlan> plan_model(const Options& options, const NamedModel& model,
-                          std::uint64_t bytes_max) {
+std::uint64_t ModelPlan::total_bytes() const {
+  return std::visit([](const auto& plan) { return plan.total_bytes; }, how);
+}
+
+int ModelPlan::n_context() const {
+  if (const auto* reading = std::get_if<ReadingPlan>(&how)) return reading->n_tokens_max;
+  return std::get<KvPlan>(how).n_context;
+}
+
+std::string ModelPlan::kv() const {
+  const auto* writing = std::get_if<KvPlan>(&how);
+  return writing == nullptr ? "" : writing->scheme;
+}
+
+Result<ModelPlan> plan_model(const Options& options, const NamedModel& model,
+                             std::uint64_t bytes_max) {
+  Result<std::optional<ReadingPlan>> reading = plan_reading(options, model.path, bytes_max);
+  if (!reading) return std::unexpected(reading.error());
+  if (*reading) return ModelPlan{std::move(**reading)};
   WeightWish weights = options.weights;
   weights.n_threads = options.n_threads;
   const std::uint64_t beside = bytes_of(model.draft) + projector_bytes(model);
   const std::uint64_t left = bytes_max - std::min(bytes_max, beside);
   return plan_over_hosts(options.rpc, model.path, options.kv,
                          {.shape = context_shape(options), .rope = options.rope},
-                         {.available_bytes = left, .n_models = n_models(options)}, weights);
+                         {.available_bytes = left, .n_models = n_models(options)}, weights)
+      .transform([](KvPlan&& plan) { return ModelPlan{std::move(plan)}; });
 }
 
-PooledModel pooled_model(const Options& options, const NamedModel& model, const KvPlan& plan) {
+PooledModel pooled_model(const Options& options, const NamedModel& model, const ModelPlan& plan) {
   std::error_code error;
   const std::uint64_t n_bytes = std::filesystem::file_size(model.path, error);
   return {.name = model.name,
-          .bytes = plan.total_bytes + bytes_of(model.draft) + projector_bytes(model),
+          .bytes = plan.total_bytes() + bytes_of(model.draft) + projector_bytes(model),
           .is_pinned = model.is_pinned,
           .path = model.path,
           .file_bytes = error ? 0 : n_bytes,
           .quant = hub::quant_of(model.path),
           .load = [options, model, plan](const std::stop_token& stop) {
-            return load(options, model, plan, stop);
+            if (const auto* reading = std::get_if<ReadingPlan>(&plan.how)) {
+              return load_reading(options, model.name, model.path, *reading);
+            }
+            return load(options, model, std::get<KvPlan>(plan.how), stop);
           }};
 }
 
@@ -253,7 +266,7 @@ Result<ModelPoolOptions> models_to_serve(const Options& options) {
   }
   if (!options.projector.empty()) models->front().projector = options.projector;
   for (const NamedModel& model : *models) {
-    const Result<KvPlan> plan = plan_model(options, model, pool.bytes_max);
+    const Result<ModelPlan> plan = plan_model(options, model, pool.bytes_max);
     if (!plan) return std::unexpected(plan.error());
     pool.models.push_back(pooled_model(options, model, *plan));
   }

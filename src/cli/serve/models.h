@@ -5,11 +5,14 @@
 // Errors:  kInvalidArgument for names; those of kv_choice.h for a model that could never fit.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "cli/draft_model.h"
 #include "cli/kv_choice.h"
+#include "cli/serve/reading.h"
 #include "cli/serve/serve.h"
 #include "server/model_pool.h"
 
@@ -28,12 +31,20 @@ struct NamedModel {
 // What every model's context has in common; n_ctx 0 is the default.
 [[nodiscard]] ContextShape context_shape(const Options& options);
 
+// How a model is loaded: one that writes, with a KV cache, or one that only reads.
+struct ModelPlan {
+  std::variant<KvPlan, ReadingPlan> how;
+
+  [[nodiscard]] std::uint64_t total_bytes() const;
+  [[nodiscard]] int n_context() const;
+  [[nodiscard]] std::string kv() const;  // empty: it only reads
+};
 // How the model would be loaded if all models together may take this many bytes.
 // Its draft model takes a part of them. Reads headers only.
-[[nodiscard]] Result<KvPlan> plan_model(const Options& options, const NamedModel& model,
-                                        std::uint64_t bytes_max);
+[[nodiscard]] Result<ModelPlan> plan_model(const Options& options, const NamedModel& model,
+                                           std::uint64_t bytes_max);
 [[nodiscard]] PooledModel pooled_model(const Options& options, const NamedModel& model,
-                                       const KvPlan& plan);
+                                       const ModelPlan& plan);
 
 // Decides what fits before anyone waits for a model.
 [[nodiscard]] Result<ModelPoolOptions> models_to_serve(const Options& options);

@@ -1,26 +1,12 @@
 #include "engine/embedding/embedding_model.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <numeric>
 #include <utility>
 
 #include "base/format.h"
+#include "engine/embedding/unit_vector.h"
 #include "engine/model/model_fingerprint.h"
 
 namespace slipstream {
-namespace {
-
-void scale_to_one(std::vector<float>& vector) {
-  const double squares = std::transform_reduce(vector.begin(), vector.end(), 0.0, std::plus<>(),
-                                               [](double value) { return value * value; });
-  const double scale = squares > 0 ? 1 / std::sqrt(squares) : 0;
-  for (float& value : vector) value = static_cast<float>(value * scale);
-}
-
-}  // namespace
-
 Result<std::unique_ptr<EmbeddingModel>> EmbeddingModel::load(const ReadingOptions& options) {
   Result<std::unique_ptr<ReadingModel>> model =
       ReadingModel::load(options, ReadingModel::Reads::kVectors);
@@ -48,7 +34,7 @@ Result<std::vector<std::vector<float>>> EmbeddingModel::embed(std::span<const st
   std::vector<std::vector<float>> vectors(
       texts.size(), std::vector<float>(static_cast<std::size_t>(n_dimensions())));
   for (std::size_t i = 0; i < places.size(); ++i) {
-    scale_to_one((*rows)[i]);
+    scale_to_length_one((*rows)[i]);
     vectors[places[i]] = std::move((*rows)[i]);
   }
   return vectors;

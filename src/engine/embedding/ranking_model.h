@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/embedding/ranking_pairs.h"
 #include "engine/embedding/reading_model.h"
-#include "engine/text/marked_text.h"
 
 namespace slipstream {
 
@@ -30,15 +30,11 @@ class RankingModel {
                                                 const std::stop_token& stop = {});
 
  private:
-  explicit RankingModel(std::unique_ptr<ReadingModel> model);
-  [[nodiscard]] Result<std::vector<Token>> pair(std::string_view query,
-                                                std::string_view text) const;
-  [[nodiscard]] MarkedText fill_template(std::string_view query, std::string_view text) const;
-  [[nodiscard]] Result<std::vector<Token>> pair_by_template(std::string_view query,
-                                                            std::string_view text) const;
+  explicit RankingModel(std::unique_ptr<ReadingModel> model)
+      : model_(std::move(model)), pairs_(*model_) {}
 
   std::unique_ptr<ReadingModel> model_;
-  std::string template_;  // with {query} and {document}; empty: tokens that end texts separate them
+  RankingPairs pairs_;
 };
 
 }  // namespace slipstream

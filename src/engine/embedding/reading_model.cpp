@@ -15,23 +15,6 @@
 namespace slipstream {
 namespace {
 
-constexpr int kTextsOfBatchMax = 32;
-
-llama_context_ptr make_reading_context(llama_model* model, int n_tokens_max, int n_threads,
-                                       enum llama_pooling_type pooling) {
-  llama_context_params params = llama_context_default_params();
-  params.n_ctx = static_cast<std::uint32_t>(n_tokens_max);
-  params.n_batch = params.n_ubatch = params.n_ctx;  // pooling needs the whole text in one batch
-  params.n_seq_max = static_cast<std::uint32_t>(std::min(kTextsOfBatchMax, n_tokens_max));
-  params.kv_unified = true;  // a decoder's texts share the cells
-  params.n_threads = params.n_threads_batch = n_threads;
-  params.embeddings = true;
-  params.pooling_type = pooling;
-  params.offload_kqv = false;  // keeps attention on the CPU, where nothing is compressed
-  params.no_perf = true;
-  return llama_context_ptr(llama_init_from_model(model, params));
-}
-
 // The device whose kernels multiply, if it can be had: without it reading is only slower.
 std::optional<TurboDevice> open_products(const std::filesystem::path& plugin) {
   if (plugin.empty()) return std::nullopt;
@@ -41,42 +24,14 @@ std::optional<TurboDevice> open_products(const std::filesystem::path& plugin) {
   return std::nullopt;
 }
 
-struct FreeBatch {
-  void operator()(llama_batch* batch) const {
-    llama_batch_free(*batch);
-    delete batch;
-  }
-};
-using BatchPtr = std::unique_ptr<llama_batch, FreeBatch>;
-
-BatchPtr make_batch(std::span<const std::vector<Token>> texts, int n_tokens) {
-  BatchPtr batch(new llama_batch(llama_batch_init(n_tokens, 0, 1)));
-  llama_seq_id sequence = 0;
-  for (const std::vector<Token>& text : texts) {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const auto at = static_cast<std::size_t>(batch->n_tokens++);
-      batch->token[at] = text[i];
-      batch->pos[at] = static_cast<llama_pos>(i);
-      batch->n_seq_id[at] = 1;
-      batch->seq_id[at][0] = sequence;
-      batch->logits[at] = 1;  // pooling reads every token
-    }
-    ++sequence;
-  }
-  return batch;
-}
-
 }  // namespace
 
 ReadingModel::ReadingModel(std::optional<TurboDevice> turbo, llama_model_ptr model,
-                           llama_context_ptr context, Vocabulary vocabulary, int n_tokens_max,
-                           int n_columns)
+                           std::unique_ptr<TextReader> reader, Vocabulary vocabulary)
     : turbo_(std::move(turbo)),
       model_(std::move(model)),
       vocabulary_(std::move(vocabulary)),
-      n_tokens_max_(n_tokens_max),
-      n_columns_(n_columns),
-      context_(std::move(context)) {}
+      reader_(std::move(reader)) {}
 
 Result<std::unique_ptr<ReadingModel>> ReadingModel::load(const ReadingOptions& options,
                                                          Reads reads) {
@@ -107,93 +62,25 @@ Result<std::unique_ptr<ReadingModel>> ReadingModel::load(const ReadingOptions& o
   Result<Vocabulary> vocabulary = Vocabulary::create(model.get());
   if (!vocabulary) return std::unexpected(vocabulary.error());
   const int n_tokens_max = std::min(options.n_tokens_max, llama_model_n_ctx_train(model.get()));
-  const int n_threads = threads_to_use(options.n_threads);
-  llama_context_ptr context =
-      make_reading_context(model.get(), n_tokens_max, n_threads, LLAMA_POOLING_TYPE_UNSPECIFIED);
-  if (context != nullptr && llama_pooling_type(context.get()) == LLAMA_POOLING_TYPE_NONE) {
-    context = make_reading_context(model.get(), n_tokens_max, n_threads, LLAMA_POOLING_TYPE_MEAN);
+  Result<std::unique_ptr<TextReader>> reader =
+      TextReader::create(model.get(), n_tokens_max, options.n_threads);
+  if (!reader) {
+    return fail(reader.error().code, format_text("{}: {}", name, reader.error().message));
   }
-  if (context == nullptr) {
-    return fail(Code::kOutOfMemory,
-                with_llama_complaint(format_text("{} cannot read {} tokens", name, n_tokens_max)));
-  }
-  const bool ranks = llama_pooling_type(context.get()) == LLAMA_POOLING_TYPE_RANK;
+  const bool ranks = (*reader)->ranks();
   if (ranks && reads == Reads::kVectors) {
     return fail(Code::kUnsupported, name + " ranks texts and makes no vectors of them");
   }
   if (!ranks && reads == Reads::kRanks) {
     return fail(Code::kUnsupported, name + " makes vectors of texts and does not rank them");
   }
-  // Not n_embd: some models project to another width at the end.
-  const int n_columns = ranks ? static_cast<int>(llama_model_n_cls_out(model.get()))
-                              : llama_model_n_embd_out(model.get());
-  return std::unique_ptr<ReadingModel>(new ReadingModel(std::move(turbo), std::move(model),
-                                                        std::move(context), std::move(*vocabulary),
-                                                        n_tokens_max, n_columns));
+  return std::unique_ptr<ReadingModel>(new ReadingModel(
+      std::move(turbo), std::move(model), std::move(*reader), std::move(*vocabulary)));
 }
 
 std::string ReadingModel::text_template(const char* name) const {
   const char* text = llama_model_chat_template(model_.get(), name);
   return text == nullptr ? "" : text;
-}
-
-Result<void> ReadingModel::read_batch(std::span<const std::vector<Token>> texts,
-                                      std::span<Row> rows) SLIP_TSA(no_thread_safety_analysis) {
-  std::size_t n_tokens = 0;
-  for (const std::vector<Token>& text : texts) n_tokens += text.size();
-  const BatchPtr batch = make_batch(texts, static_cast<int>(n_tokens));
-  llama_memory_t memory = llama_get_memory(context_.get());
-  if (memory != nullptr) llama_memory_clear(memory, true);
-  const int status = memory == nullptr ? llama_encode(context_.get(), *batch)
-                                       : llama_decode(context_.get(), *batch);
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    const float* row = status == 0
-                           ? llama_get_embeddings_seq(context_.get(), static_cast<llama_seq_id>(i))
-                           : nullptr;
-    if (row == nullptr) {
-      return fail(Code::kUnsupported, with_llama_complaint(format_text(
-                                          "libllama cannot read this (status {})", status)));
-    }
-    rows[i].assign(row, row + n_columns_);
-  }
-  return {};
-}
-
-Result<std::vector<ReadingModel::Row>> ReadingModel::read(std::span<const std::vector<Token>> texts,
-                                                          const std::stop_token& stop) {
-  for (const std::vector<Token>& text : texts) {
-    if (text.empty()) return fail(Code::kInvalidArgument, "a text without tokens cannot be read");
-    if (std::cmp_greater(text.size(), n_tokens_max_)) {
-      return fail(Code::kInvalidArgument, format_text("{} tokens are more than the {} that fit",
-                                                      text.size(), n_tokens_max_));
-    }
-    if (!std::ranges::all_of(text, [this](Token token) { return vocabulary_.contains(token); })) {
-      return fail(Code::kInvalidArgument, "a token that the model does not know");
-    }
-  }
-  std::vector<Row> rows(texts.size());
-  Result<void> done;
-  const MutexLock lock(mutex_);
-  (void)take_llama_complaint();
-  on_own_thread([&]() SLIP_TSA(no_thread_safety_analysis) {
-    for (std::size_t begin = 0; begin < texts.size() && done;) {
-      if (stop.stop_requested()) {
-        done = fail(Code::kCancelled, "stopped");
-        return;
-      }
-      std::size_t end = begin;
-      std::size_t n_tokens = 0;
-      while (end < texts.size() && end - begin < kTextsOfBatchMax &&
-             n_tokens + texts[end].size() <= static_cast<std::size_t>(n_tokens_max_)) {
-        n_tokens += texts[end++].size();
-      }
-      done = read_batch(texts.subspan(begin, end - begin),
-                        std::span(rows).subspan(begin, end - begin));
-      begin = end;
-    }
-  });
-  if (!done) return std::unexpected(done.error());
-  return rows;
 }
 
 std::string beginning_of(std::string_view text, int n_tokens) {

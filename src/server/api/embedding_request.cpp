@@ -1,15 +1,11 @@
 #include "server/api/embedding_request.h"
 
+#include "server/reading/reading_limits.h"
+
 namespace slipstream {
-namespace {
-
-constexpr std::size_t kInputsMax = 2048;  // OpenAI's limit
-
-}  // namespace
-
 ApiResult<EmbeddingRequest> read_embedding_request(const Json& body) {
   JsonFields fields(body);
-  EmbeddingRequest request{.inputs = read_prompts(fields, "input", kInputsMax)};
+  EmbeddingRequest request{.inputs = read_prompts(fields, "input", kReadingLimits.texts_max)};
   const std::string format = fields.text("encoding_format").value_or("float");
   if (format != "float" && format != "base64") {
     fields.refuse("encoding_format", "'encoding_format' must be float or base64");

@@ -12,8 +12,8 @@ namespace slipstream {
 
 struct EmbeddingRequest {
   std::vector<Prompt> inputs;
-  bool as_base64 = false;  // the bytes of the floats instead of numbers
-  std::optional<std::int64_t> n_dimensions = {};
+  bool as_base64 = false;                         // the bytes of the floats instead of numbers
+  std::optional<std::int64_t> n_dimensions = {};  // the first ones, at length 1 again
 };
 
 [[nodiscard]] ApiResult<EmbeddingRequest> read_embedding_request(const Json& body);

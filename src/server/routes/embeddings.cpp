@@ -3,9 +3,11 @@
 #include <utility>
 
 #include "base/format.h"
+#include "engine/embedding/unit_vector.h"
 #include "server/api/embedding_request.h"
 #include "server/base64.h"
 #include "server/json.h"
+#include "server/number_list.h"
 #include "server/routes/embedding_answer.h"
 #include "server/routes/model_route.h"
 #include "server/routes/routes.h"
@@ -17,26 +19,42 @@ namespace asio = boost::asio;
 
 namespace {
 
+ApiError too_many_tokens_to_embed(std::size_t n_max) {
+  return {
+      .message = format_text("'input' has more than {} tokens: send it in several requests", n_max),
+      .param = "input",
+      .code = "context_length_exceeded"};
+}
+
 // Returns the tokens of every input, or the reason why one cannot have an embedding.
-ApiResult<std::vector<std::vector<Token>>> read_inputs(const ServedModel& model,
+ApiResult<std::vector<std::vector<Token>>> read_inputs(const ServedReader& served,
                                                        EmbeddingRequest request) {
-  const Embedder& embedder = model.embeddings->embedder();
-  if (request.n_dimensions && *request.n_dimensions != embedder.n_dimensions()) {
-    return refuse("dimensions", format_text("'dimensions' must be {}: this model's embeddings "
-                                            "cannot be shortened",
-                                            embedder.n_dimensions()));
+  const TextReader& reader = served.reader();
+  if (request.n_dimensions && *request.n_dimensions > reader.n_columns()) {
+    return refuse("dimensions", format_text("'dimensions' must be at most {}: this model's vectors "
+                                            "have no more",
+                                            reader.n_columns()));
   }
   std::vector<std::vector<Token>> inputs;
+  std::size_t n_tokens = 0;
   for (Prompt& input : request.inputs) {
     ApiResult<std::vector<Token>> tokens =
-        to_tokens(model.engine->vocabulary(), "input", std::move(input), embedder.n_tokens_max());
+        to_tokens(served.vocabulary(), "input", std::move(input), reader.n_tokens_max());
     if (!tokens) return std::unexpected(tokens.error());
-    if (std::cmp_greater(tokens->size(), embedder.n_tokens_max())) {
+    if (std::cmp_greater(tokens->size(), reader.n_tokens_max())) {
       return std::unexpected(ApiError{
           .message = format_text("'input[{}]' has {} tokens, and embeddings are made of at most {}",
-                                 inputs.size(), tokens->size(), embedder.n_tokens_max()),
+                                 inputs.size(), tokens->size(), reader.n_tokens_max()),
           .param = "input",
           .code = "context_length_exceeded"});
+    }
+    if (const Result<void> checked = reader.check(*tokens); !checked) {
+      return refuse("input",
+                    format_text("'input[{}]': {}", inputs.size(), checked.error().message));
+    }
+    n_tokens += tokens->size();
+    if (n_tokens > kReadingLimits.tokens_max) {
+      return std::unexpected(too_many_tokens_to_embed(kReadingLimits.tokens_max));
     }
     inputs.push_back(std::move(*tokens));
   }
@@ -45,50 +63,55 @@ ApiResult<std::vector<std::vector<Token>>> read_inputs(const ServedModel& model,
 
 class Embeddings final : public PreparedAnswer {
  public:
-  Embeddings(ServedModel& model, std::vector<std::vector<Token>> inputs, VectorsText text)
-      : model_(model), inputs_(std::move(inputs)), text_(std::move(text)) {}
+  Embeddings(ServedModel& model, const Client& client, std::vector<std::vector<Token>> inputs,
+             std::optional<std::int64_t> n_dimensions, VectorsText text)
+      : model_(model),
+        client_(client),
+        inputs_(std::move(inputs)),
+        n_dimensions_(n_dimensions),
+        text_(std::move(text)) {}
 
   asio::awaitable<ApiResult<void>> send(HttpExchange& exchange, WorkerPool& workers) override {
     exchange.drop_body();
-    for (std::vector<Token>& input : inputs_) {
-      if (!exchange.is_client_there()) co_return ApiResult<void>();
-      n_tokens_ += input.size();
-      Result<std::vector<float>> vector = co_await model_.embeddings->embed(std::move(input));
-      if (!vector) {
-        ApiError error = to_api_error(vector.error());
-        error.param = "input";
-        co_return std::unexpected(std::move(error));
-      }
-      vectors_.push_back(std::move(*vector));
-    }
-    ApiResult<std::string> body = co_await workers.go_on(
-        exchange, [this]() -> ApiResult<std::string> { return text_(vectors_, n_tokens_); });
+    std::size_t n_tokens = 0;
+    for (const std::vector<Token>& input : inputs_) n_tokens += input.size();
+    Result<ReadingWorker::Answer> answer =
+        co_await model_.reader->worker().read(exchange, client_, std::move(inputs_));
+    if (!exchange.is_client_there()) co_return ApiResult<void>();
+    if (!answer) co_return std::unexpected(to_api_error(answer.error()));
+    ApiResult<std::string> body = co_await workers.go_on(exchange, [&]() -> ApiResult<std::string> {
+      for (std::vector<float>& vector : answer->rows) finish(vector);
+      return text_(answer->rows, n_tokens);
+    });
     if (!body) co_return std::unexpected(body.error());
     (void)co_await exchange.reply({.body = std::move(*body)});
     co_return ApiResult<void>();
   }
 
  private:
+  void finish(std::vector<float>& vector) const {
+    if (n_dimensions_) vector.resize(static_cast<std::size_t>(*n_dimensions_));
+    scale_to_length_one(vector);
+  }
+
   ServedModel& model_;
+  const Client& client_;
   std::vector<std::vector<Token>> inputs_;
+  const std::optional<std::int64_t> n_dimensions_;
   const VectorsText text_;
-  Vectors vectors_;
-  std::size_t n_tokens_ = 0;
 };
 
 std::string openai_vectors(const std::string& model, bool as_base64, const Vectors& vectors,
                            std::size_t n_tokens) {
-  Json data = Json::array();
-  for (const std::vector<float>& vector : vectors) {
-    data.push_back({{"object", "embedding"},
-                    {"index", data.size()},
-                    {"embedding", as_base64 ? Json(to_base64(std::as_bytes(std::span(vector))))
-                                            : Json(vector)}});
+  std::string text = R"({"object":"list","data":[)";
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    const std::span<const float> vector(vectors[i]);
+    text += format_text(R"({}{{"object":"embedding","index":{},"embedding":)", i > 0 ? "," : "", i);
+    text += as_base64 ? '"' + to_base64(std::as_bytes(vector)) + '"' : number_list(vector);
+    text += '}';
   }
-  return dump({{"object", "list"},
-               {"data", std::move(data)},
-               {"model", model},
-               {"usage", {{"prompt_tokens", n_tokens}, {"total_tokens", n_tokens}}}});
+  return text + format_text(R"(],"model":{},"usage":{{"prompt_tokens":{},"total_tokens":{}}}}})",
+                            dump(model), n_tokens, n_tokens);
 }
 
 Prepared prepare_embeddings(ServedModel& model, HttpExchange& /*exchange*/, Json& body,
@@ -106,17 +129,27 @@ Prepared prepare_embeddings(ServedModel& model, HttpExchange& /*exchange*/, Json
 
 Prepared prepare_vectors(ServedModel& model, EmbeddingRequest request, const Client& client,
                          VectorsText text) {
-  if (!model.embeddings) {
-    return refuse("model", "This server makes no embeddings: start it with --embeddings");
+  if (!model.reader) {
+    return refuse("model", format_text("'{}' makes no embeddings: start the server with "
+                                       "--embeddings, or name a model that makes them",
+                                       model.name));
   }
-  ApiResult<std::vector<std::vector<Token>>> inputs = read_inputs(model, std::move(request));
+  if (model.reader->pairs() != nullptr) {
+    return refuse("model", format_text("'{}' ranks texts and makes no embeddings of them: ask it "
+                                       "/v1/rerank, or name another model",
+                                       model.name));
+  }
+  const auto n_dimensions = request.n_dimensions;
+  ApiResult<std::vector<std::vector<Token>>> inputs =
+      read_inputs(*model.reader, std::move(request));
   if (!inputs) return std::unexpected(inputs.error());
   for (const std::vector<Token>& input : *inputs) client.charge_prompt(input.size());
-  return std::make_unique<Embeddings>(model, std::move(*inputs), std::move(text));
+  return std::make_unique<Embeddings>(model, client, std::move(*inputs), n_dimensions,
+                                      std::move(text));
 }
 
 void add_embedding_routes(RouteTable& table, const RouteParts& parts) {
-  table.add(model_route("/v1/embeddings", prepare_embeddings, parts));
+  table.add(any_model_route("/v1/embeddings", prepare_embeddings, parts));
 }
 
 }  // namespace slipstream

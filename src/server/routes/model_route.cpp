@@ -18,6 +18,7 @@ constexpr std::size_t kModelNameBytesMax = 1024;
 struct ModelRoute {
   Prepare prepare;
   StreamedAnswers streams;
+  bool needs_engine;
 };
 
 struct Asked {
@@ -26,6 +27,12 @@ struct Asked {
   bool wants_stream = false;               // set only if the model must be loaded first
   std::unique_ptr<PreparedAnswer> answer;  // must be the last member: it uses the model
 };
+
+Prepared refuse_to_write(const ServedModel& model) {
+  const bool ranks = model.reader->pairs() != nullptr;
+  return refuse("model", format_text("'{}' only reads texts: ask it {}, or name another model",
+                                     model.name, ranks ? "/v1/rerank" : "/v1/embeddings"));
+}
 
 // Parsed JSON takes many times the memory of its text. It exists only within this function, so at
 // most one body per worker is parsed at a time.
@@ -52,7 +59,9 @@ ApiResult<Asked> work_on_body(const RouteParts& parts, const ModelRoute& route,
     return Asked{
         .model_name = std::move(name), .model = {}, .wants_stream = *wants_stream, .answer = {}};
   }
-  Prepared answer = route.prepare(*model, exchange, *body, client);
+  Prepared answer = route.needs_engine && !model->engine
+                        ? refuse_to_write(*model)
+                        : route.prepare(*model, exchange, *body, client);
   destroy(*body);
   if (!answer) return std::unexpected(answer.error());
   return Asked{.model_name = {}, .model = std::move(model), .answer = std::move(*answer)};
@@ -116,17 +125,27 @@ RouteAnswer answer_with_model(const RouteParts& parts, const ModelRoute& route,
   co_return co_await asked->answer->send(exchange, parts.workers);
 }
 
+Route make_route(std::string_view path, ModelRoute route, const RouteParts& parts) {
+  return {
+      .method = boost::beast::http::verb::post,
+      .path = path,
+      .answer = [&parts, route = std::move(route)](HttpExchange& exchange, const Client& client) {
+        return answer_with_model(parts, route, exchange, client);
+      }};
+}
+
 }  // namespace
 
 Route model_route(std::string_view path, Prepare prepare, const RouteParts& parts,
                   StreamedAnswers streams) {
-  return {.method = boost::beast::http::verb::post,
-          .path = path,
-          .answer = [&parts, route = ModelRoute{.prepare = std::move(prepare),
-                                                .streams = std::move(streams)}](
-                        HttpExchange& exchange, const Client& client) {
-            return answer_with_model(parts, route, exchange, client);
-          }};
+  return make_route(
+      path, {.prepare = std::move(prepare), .streams = std::move(streams), .needs_engine = true},
+      parts);
+}
+
+Route any_model_route(std::string_view path, Prepare prepare, const RouteParts& parts) {
+  return make_route(path, {.prepare = std::move(prepare), .streams = {}, .needs_engine = false},
+                    parts);
 }
 
 }  // namespace slipstream

@@ -35,8 +35,13 @@ struct StreamedAnswers {
   std::unique_ptr<TurnWriter> (*early_writer)(const ServedModel& model);
 };
 
-// REQUIRES: the parts outlive the route.
+// For models that write: they have an engine. Others are refused. REQUIRES: the parts outlive the
+// route.
 [[nodiscard]] Route model_route(std::string_view path, Prepare prepare, const RouteParts& parts,
                                 StreamedAnswers streams = {});
+
+// Also for models that only read.
+[[nodiscard]] Route any_model_route(std::string_view path, Prepare prepare,
+                                    const RouteParts& parts);
 
 }  // namespace slipstream

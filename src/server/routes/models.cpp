@@ -20,7 +20,7 @@ Json describe_model(const ModelPool::Status& model, std::time_t started) {
                {"created", started},
                {"owned_by", "slipstream"},
                {"loaded", model.loaded != nullptr}};
-  if (model.loaded) json["max_model_len"] = model.loaded->engine->n_context();
+  if (model.loaded) json["max_model_len"] = model.loaded->n_context();
   return json;
 }
 

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "server/api/ollama_error.h"
 #include "server/api/ollama_request.h"
+#include "server/number_list.h"
 #include "server/routes/embedding_answer.h"
 #include "server/routes/model_route.h"
 #include "server/routes/routes.h"
@@ -115,11 +116,15 @@ Prepared prepare_embed(const RouteParts& parts, ServedModel& model, Json& body,
   return prepare_vectors(model, std::move(*request), client,
                          [begun, name = model.name](const Vectors& vectors, std::size_t n_tokens) {
                            const auto time = std::chrono::steady_clock::now() - begun;
-                           return dump({{"model", name},
-                                        {"embeddings", vectors},
-                                        {"total_duration", std::chrono::nanoseconds(time).count()},
-                                        {"load_duration", 0},
-                                        {"prompt_eval_count", n_tokens}});
+                           std::string lists = "[";
+                           for (const std::vector<float>& vector : vectors) {
+                             if (lists.size() > 1) lists += ',';
+                             lists += number_list(vector);
+                           }
+                           return format_text(
+                               R"({{"model":{},"embeddings":{}],"total_duration":{},)"
+                               R"("load_duration":0,"prompt_eval_count":{}}})",
+                               dump(name), lists, std::chrono::nanoseconds(time).count(), n_tokens);
                          });
 }
 
@@ -142,6 +147,13 @@ Route ollama_route(std::string_view path, Prepare prepare, const RouteParts& par
   return route;
 }
 
+// Also for models that only read.
+Route reading_route(std::string_view path, Prepare prepare, const RouteParts& parts) {
+  Route route = any_model_route(path, std::move(prepare), parts);
+  route.refusal = ollama_refusal;
+  return route;
+}
+
 template <const OllamaKind& kKind>
 Route generating_route(std::string_view path, const RouteParts& parts) {
   return ollama_route(
@@ -159,13 +171,13 @@ Route generating_route(std::string_view path, const RouteParts& parts) {
 void add_ollama_routes(RouteTable& table, const RouteParts& parts) {
   table.add(generating_route<kOllamaChat>("/api/chat", parts));
   table.add(generating_route<kOllamaGenerate>("/api/generate", parts));
-  table.add(ollama_route(
+  table.add(reading_route(
       "/api/embed",
       [&parts](ServedModel& model, HttpExchange&, Json& body, const Client& client) {
         return prepare_embed(parts, model, body, client);
       },
       parts));
-  table.add(ollama_route(
+  table.add(reading_route(
       "/api/embeddings",
       [](ServedModel& model, HttpExchange&, Json& body, const Client& client) {
         return prepare_one_embedding(model, body, client);

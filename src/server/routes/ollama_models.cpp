@@ -66,7 +66,7 @@ Json listed(const ModelPool::Status& status, std::time_t started) {
                {"digest", digest_of(status.name)},
                {"details", details("", "", status.quant)}};
   if (status.loaded) {
-    const llama_model* model = status.loaded->engine->model();
+    const llama_model* model = status.loaded->model();
     const auto n = static_cast<double>(llama_model_n_params(model));
     json["size"] = llama_model_size(model);
     json["details"] =
@@ -92,7 +92,7 @@ RouteAnswer answer_ps(const RouteParts& parts, HttpExchange& exchange) {
     Json json = listed(model, parts.started);
     json["expires_at"] = ollama_time(std::chrono::system_clock::now() + kLong);
     json["size_vram"] = 0;
-    json["context_length"] = model.loaded->engine->n_context();
+    json["context_length"] = model.loaded->n_context();
     models.push_back(std::move(json));
   }
   (void)co_await exchange.reply({.body = dump({{"models", std::move(models)}})});
@@ -127,10 +127,13 @@ double count_parameters(const GgufModel& model) {
 
 Json capabilities(const ModelPool::Status& status, const std::string& source) {
   Json can = Json::array();
-  const bool embeds = status.loaded && status.loaded->embeddings;
-  can.push_back("completion");
+  const bool embeds =
+      status.loaded && status.loaded->reader && !status.loaded->reader->reader().ranks();
+  const bool writes = !status.loaded || status.loaded->engine;
+  if (writes) can.push_back("completion");
   if (embeds) can.push_back("embedding");
-  const bool fills = status.loaded && status.loaded->engine->vocabulary().fill_tokens();
+  if (!writes) return can;
+  const bool fills = status.loaded && status.loaded->vocabulary().fill_tokens();
   if (fills) can.push_back("insert");
   const Result<ChatTemplate> chat = ChatTemplate::create(source, "", "");
   if (source.empty() || !chat) return can;
@@ -156,8 +159,8 @@ ApiResult<std::string> describe_for_ollama(const ModelPool::Status& status, std:
   }
   std::string parameters;
   if (status.loaded) {  // what the server has room for counts, not what the model was trained for
-    info[family + ".context_length"] = status.loaded->engine->n_context();
-    parameters = format_text("num_ctx {}", status.loaded->engine->n_context());
+    info[family + ".context_length"] = status.loaded->n_context();
+    parameters = format_text("num_ctx {}", status.loaded->n_context());
   }
   const std::string source = file->text("tokenizer.chat_template").value_or("");
   return dump({{"modelfile", ""},

@@ -70,15 +70,14 @@ std::string text_of(const Vocabulary& vocabulary, std::optional<Token> token) {
 }
 
 Json props_of(const ServedModel& model, const std::string& build_info) {
-  const Engine& engine = *model.engine;
-  const Vocabulary& vocabulary = engine.vocabulary();
+  const Vocabulary& vocabulary = model.vocabulary();
+  const bool sees = model.engine && model.engine->vision() != nullptr;
   Json props = {
-      {"default_generation_settings",
-       {{"params", default_params()}, {"n_ctx", engine.n_context()}}},
-      {"total_slots", engine.n_parallel()},
+      {"default_generation_settings", {{"params", default_params()}, {"n_ctx", model.n_context()}}},
+      {"total_slots", model.engine ? model.engine->n_parallel() : 0},
       {"model_alias", model.name},
       {"model_path", model.file_name},
-      {"modalities", {{"vision", engine.vision() != nullptr}, {"video", false}, {"audio", false}}},
+      {"modalities", {{"vision", sees}, {"video", false}, {"audio", false}}},
       {"endpoint_slots", true},
       {"endpoint_props", false},
       {"endpoint_metrics", true},
@@ -95,7 +94,9 @@ Json props_of(const ServedModel& model, const std::string& build_info) {
 }
 
 // Shows only sizes, because the content of a request belongs to its client.
-Json slots_of(const Engine& engine) {
+Json slots_of(const ServedModel& model) {
+  if (!model.engine) return Json::array();  // it only reads
+  const Engine& engine = *model.engine;
   const RunnerStats stats = engine.stats();
   Json slots = Json::array();
   for (std::size_t i = 0; std::cmp_less(i, engine.n_parallel()); ++i) {
@@ -129,7 +130,7 @@ RouteAnswer answer_props(const RouteParts& parts, HttpExchange& exchange) {
 RouteAnswer answer_slots(const RouteParts& parts, HttpExchange& exchange) {
   const ApiResult<ModelPool::Held> model = co_await model_to_show(parts, exchange);
   if (!model) co_return std::unexpected(model.error());
-  (void)co_await exchange.reply({.body = dump(slots_of(*(*model)->engine))});
+  (void)co_await exchange.reply({.body = dump(slots_of(**model))});
   co_return ApiResult<void>();
 }
 

@@ -15,6 +15,7 @@ void add_routes(RouteTable& table, const RouteParts& parts) {
   add_ollama_model_routes(table, parts);
   add_ollama_routes(table, parts);
   add_props_routes(table, parts);
+  add_rerank_routes(table, parts);
   add_response_routes(table, parts);
   add_status_routes(table, parts);
   add_token_routes(table, parts);

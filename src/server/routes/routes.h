@@ -46,6 +46,7 @@ void add_model_routes(RouteTable& table, const RouteParts& parts);
 void add_ollama_model_routes(RouteTable& table, const RouteParts& parts);
 void add_ollama_routes(RouteTable& table, const RouteParts& parts);
 void add_props_routes(RouteTable& table, const RouteParts& parts);
+void add_rerank_routes(RouteTable& table, const RouteParts& parts);
 void add_response_routes(RouteTable& table, const RouteParts& parts);
 void add_status_routes(RouteTable& table, const RouteParts& parts);
 void add_token_routes(RouteTable& table, const RouteParts& parts);

@@ -24,8 +24,14 @@ RouteAnswer answer_ready(const ModelPool& models, HttpExchange& exchange) {
 
 RouteAnswer answer_metrics(const RouteParts& parts, HttpExchange& exchange) {
   std::vector<Metrics::EngineReading> engines;
+  std::vector<Metrics::ReaderReading> readers;
   for (const ModelPool::Status& model : parts.models.list()) {
     if (!model.loaded) continue;
+    if (model.loaded->reader) {
+      readers.push_back(
+          {.model_name = model.name, .stats = model.loaded->reader->worker().stats()});
+    }
+    if (!model.loaded->engine) continue;
     engines.push_back({.model_name = model.name,
                        .kv_scheme = model.loaded->kv_scheme,
                        .kv_bytes = model.loaded->kv_bytes,
@@ -34,7 +40,8 @@ RouteAnswer answer_metrics(const RouteParts& parts, HttpExchange& exchange) {
   }
   (void)co_await exchange.reply(
       {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-       .body = parts.metrics.text(engines, read_expert_counters(), read_kv_memory_counters())});
+       .body = parts.metrics.text(engines, readers, read_expert_counters(),
+                                  read_kv_memory_counters())});
   co_return ApiResult<void>();
 }
 

@@ -19,18 +19,16 @@ Prepared prepare_tokenize(ServedModel& model, HttpExchange& /*exchange*/, Json& 
   const bool add_special = fields.boolean("add_special_tokens").value_or(true);
   if (!text) fields.refuse("prompt", "'prompt' is required");
   if (fields.error()) return std::unexpected(*fields.error());
-  const Vocabulary& vocabulary = model.engine->vocabulary();
+  const Vocabulary& vocabulary = model.vocabulary();
   const std::string prompt = text.value_or("");
-  if (const auto fits = check_length(vocabulary, "prompt", prompt, model.engine->n_context());
-      !fits) {
+  if (const auto fits = check_length(vocabulary, "prompt", prompt, model.n_context()); !fits) {
     return std::unexpected(fits.error());
   }
   const Result<std::vector<Token>> tokens = vocabulary.tokenize(prompt, add_special, true);
   if (!tokens) return refuse("prompt", tokens.error().message);
-  return std::make_unique<PreparedReply>(
-      HttpReply{.body = dump({{"tokens", *tokens},
-                              {"count", tokens->size()},
-                              {"max_model_len", model.engine->n_context()}})});
+  return std::make_unique<PreparedReply>(HttpReply{
+      .body = dump(
+          {{"tokens", *tokens}, {"count", tokens->size()}, {"max_model_len", model.n_context()}})});
 }
 
 Prepared prepare_detokenize(ServedModel& model, HttpExchange& /*exchange*/, Json& body,
@@ -39,7 +37,7 @@ Prepared prepare_detokenize(ServedModel& model, HttpExchange& /*exchange*/, Json
   const Json* tokens = fields.array("tokens");
   if (fields.error()) return std::unexpected(*fields.error());
   if (tokens == nullptr) return refuse("tokens", "'tokens' is required");
-  const Vocabulary& vocabulary = model.engine->vocabulary();
+  const Vocabulary& vocabulary = model.vocabulary();
   std::string text;
   for (const Json& token : *tokens) {
     const auto id = token.is_number_integer() ? token.get<std::int64_t>() : -1;
@@ -58,8 +56,8 @@ Prepared prepare_detokenize(ServedModel& model, HttpExchange& /*exchange*/, Json
 }  // namespace
 
 void add_token_routes(RouteTable& table, const RouteParts& parts) {
-  table.add(model_route("/tokenize", prepare_tokenize, parts));
-  table.add(model_route("/detokenize", prepare_detokenize, parts));
+  table.add(any_model_route("/tokenize", prepare_tokenize, parts));
+  table.add(any_model_route("/detokenize", prepare_detokenize, parts));
 }
 
 }  // namespace slipstream
