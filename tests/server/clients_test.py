@@ -1,8 +1,9 @@
-"""OpenAI's own client and the AI SDK against `slipstream serve`, and against llama-server.
+"""OpenAI's own client, the AI SDK and Cohere's client against `slipstream serve`, and against llama-server.
 
 That the same tests pass with stock llama-server shows that they test the API. What it does not do,
 or does in its own way, is skipped there by name (clients/*_test.mjs).
-Environment: SLIPSTREAM_BIN, the built program; SLIPSTREAM_BUILD, where to install the clients.
+Environment: SLIPSTREAM_BIN, the built program; SLIPSTREAM_BUILD, where to install the clients;
+SLIPSTREAM_FIXTURES, made models.
 """
 
 import os
@@ -18,6 +19,7 @@ CLIENTS = pathlib.Path(__file__).resolve().parent / "clients"
 INSTALLED = pathlib.Path(os.environ["SLIPSTREAM_BUILD"]) / "clients"
 KEY = "a-key-of-the-test"
 N_CONTEXT = "8192"
+RANKER = pathlib.Path(os.environ["SLIPSTREAM_FIXTURES"]) / "qwen3-rank.gguf"
 
 
 class Clients(unittest.TestCase):
@@ -28,12 +30,12 @@ class Clients(unittest.TestCase):
         for file in CLIENTS.glob("*.mjs"):
             shutil.copy(file, INSTALLED)
 
-    def serve(self, kind, *arguments):
-        server = kind(*arguments)
+    def serve(self, kind, *arguments, **settings):
+        server = kind(*arguments, **settings)
         self.addCleanup(lambda: self.assertEqual(server.stop(), 0))
         return f"http://127.0.0.1:{server.port}"
 
-    def run_clients(self, kind, server, keyed, embeddings):
+    def run_clients(self, kind, server, keyed, embeddings, reranks):
         tests = sorted(file.name for file in CLIENTS.glob("*_test.mjs"))
         # One file at a time: what is counted of the requests in progress is then a test's own.
         node = subprocess.run(
@@ -41,8 +43,8 @@ class Clients(unittest.TestCase):
              "--test-reporter=spec", *tests],
             cwd=INSTALLED, check=False, capture_output=True, text=True, timeout=280,
             env={**os.environ, "SERVER_KIND": kind, "SERVER_URL": server, "KEYED_URL": keyed,
-                 "EMBEDDINGS_URL": embeddings, "KEY": KEY, "FIXTURES": str(FIXTURES),
-                 "N_CONTEXT": N_CONTEXT})
+                 "EMBEDDINGS_URL": embeddings, "RERANK_URL": reranks, "KEY": KEY,
+                 "FIXTURES": str(FIXTURES), "N_CONTEXT": N_CONTEXT})
         print(f"\n{kind}\n{node.stdout}{node.stderr}", flush=True)
         self.assertEqual(node.returncode, 0)
 
@@ -51,7 +53,8 @@ class Clients(unittest.TestCase):
                             "--embeddings", "512")
         keyed = self.serve(Serving, "--name", "needle", "--ctx", N_CONTEXT, "--kv", "f16",
                            "--api-key", KEY, "--queue", "1", "--parallel", "1")
-        self.run_clients("slipstream", server, keyed, embeddings=server)
+        self.run_clients("slipstream", server, keyed, embeddings=server,
+                         reranks=self.serve(Serving, "--name", "needle", model=RANKER))
 
     def test_llama_server(self):
         if not shutil.which("llama-server"):
@@ -60,7 +63,8 @@ class Clients(unittest.TestCase):
         self.run_clients("llama-server", self.serve(LlamaServing, *chats, "--metrics"),
                          keyed=self.serve(LlamaServing, *chats, "--api-key", KEY),
                          embeddings=self.serve(LlamaServing, "--embeddings", "--pooling", "mean",
-                                               "--ctx-size", "512"))
+                                               "--ctx-size", "512"),
+                         reranks=self.serve(LlamaServing, "--reranking", model=RANKER))
 
 
 if __name__ == "__main__":

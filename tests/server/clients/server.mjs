@@ -1,12 +1,12 @@
 // The server under test, as a client meets it, and what the needle model can be asked.
 //
 // Environment: SERVER_KIND, slipstream or llama-server; SERVER_URL, with N_CONTEXT tokens;
-// EMBEDDINGS_URL; KEYED_URL, with room for one request of who has the KEY; FIXTURES, a folder.
+// EMBEDDINGS_URL; RERANK_URL; KEYED_URL, with room for one request of who has the KEY; FIXTURES, a folder.
 import { readFileSync } from 'node:fs';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import OpenAI from 'openai';
 
-export const { SERVER_KIND, SERVER_URL, EMBEDDINGS_URL, KEYED_URL, KEY } = process.env;
+export const { SERVER_KIND, SERVER_URL, EMBEDDINGS_URL, RERANK_URL, KEYED_URL, KEY } = process.env;
 export const N_CONTEXT = Number(process.env.N_CONTEXT);
 export const MODEL = 'needle';
 
