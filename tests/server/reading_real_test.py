@@ -1,13 +1,17 @@
 """all-MiniLM-L6-v2, which tests/fixtures/real/fetch.py gets, against packaged llama-server: vectors of batches of
-texts of all lengths. Environment: SLIPSTREAM_BIN, the built program; SLIPSTREAM_FIXTURES, made models.
+texts of all lengths, and a reranker of random weights that reads MiniLM's tokens, with [CLS] and [SEP].
+
+Environment: SLIPSTREAM_BIN, the built program; MAKE_MODEL, the program.
 """
 
 import math
+import os
 import pathlib
 import random
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from reading_test import CLOSE, Case
@@ -72,6 +76,21 @@ class MiniLm(Case):
         question, answer, other = map(vector, ("a wading bird in a stream", "The heron stands in the river.",
                                                "The invoice is due at the end of the month."))
         self.assertGreater(math.sumprod(question, answer), math.sumprod(question, other) + 0.2)
+
+    def test_ranks_are_llama_servers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "ranker.gguf")
+            subprocess.run([os.environ["MAKE_MODEL"], "bert-rank", path, "--vocabulary", self.model], check=True)
+            ours = self.start(Serving, "--name", "ranker", model=path)
+            stock = self.start(LlamaServing, "--reranking", model=path)
+            for n in (1, 8, 64):
+                body = {"query": "where does the heron wait", "documents": mixed_texts(n, n)}
+                answer, expected = (server.post("/v1/rerank", body)[1] for server in (ours, stock))
+                self.assertEqual(answer["usage"], expected["usage"])
+                ranks, theirs = ({one["index"]: one["relevance_score"] for one in whole["results"]}
+                                 for whole in (answer, expected))
+                for i in range(n):
+                    self.assertAlmostEqual(ranks[i], theirs[i], delta=CLOSE)
 
 
 if __name__ == "__main__":

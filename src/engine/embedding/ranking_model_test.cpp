@@ -58,6 +58,20 @@ TEST_F(RankingModelTest, LongTextsAndQueriesAreCut) {
   EXPECT_NE(rank(text, "bread"), rank(text, "heron"));
 }
 
+TEST_F(RankingModelTest, WholePairsAreNotCut) {
+  const auto model =
+      ReadingModel::load({.path = path(), .n_threads = 1}, ReadingModel::Reads::kAny);
+  ASSERT_TRUE(model) << model.error().message;
+  const RankingPairs pairs(**model);
+  const auto pair = pairs.whole("heron", "the river");
+  ASSERT_TRUE(pair);
+  EXPECT_EQ(*pair, *pairs.cut("heron", "the river"));
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "river ";
+  EXPECT_EQ(pairs.whole("heron", text)->size(), 100U + pair->size() - 2U);
+  EXPECT_EQ(std::ssize(*pairs.cut("heron", text)), TestRanker::kTokensMax);
+}
+
 TEST_F(RankingModelTest, ARankerMakesNoVectorsAndTheOtherWayRound) {
   const auto embedder = EmbeddingModel::load({.path = path()});
   ASSERT_FALSE(embedder);
