@@ -21,7 +21,7 @@ void ReadingQueue::add(std::shared_ptr<const ReadingRequest> request) {
   line.requests.push_back({.request = std::move(request), .served = served});
 }
 
-void ReadingQueue::forget(Lines::iterator line, std::deque<Waiting>::iterator request) {
+void ReadingQueue::forget(Lines::iterator line, const std::deque<Waiting>::iterator& request) {
   n_texts_ -= request->request->texts.size() - request->next;
   line->second.requests.erase(request);
   if (line->second.requests.empty()) lines_.erase(line);

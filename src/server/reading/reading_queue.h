@@ -56,7 +56,7 @@ class ReadingQueue {
   using Lines = std::map<std::string, Line, std::less<>>;
 
   [[nodiscard]] static std::deque<Waiting>::iterator next_of(Line& line);
-  void forget(Lines::iterator line, std::deque<Waiting>::iterator request);
+  void forget(Lines::iterator line, const std::deque<Waiting>::iterator& request);
 
   Lines lines_;        // none is empty
   double served_ = 0;  // of the line that had the last turn: where new ones begin
