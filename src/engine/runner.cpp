@@ -21,6 +21,23 @@ namespace {
 // How soon it is noticed that an image has been read, where nothing else is to do.
 constexpr std::chrono::milliseconds kImagePause(2);
 
+// While it lives, attention is not causal, if asked for. What llama_decode() throws must not leave it so.
+class CellsSeeEachOther {
+ public:
+  CellsSeeEachOther(llama_context* context, bool is_asked)
+      : context_(is_asked ? context : nullptr) {
+    if (context_ != nullptr) llama_set_causal_attn(context_, false);
+  }
+  ~CellsSeeEachOther() {
+    if (context_ != nullptr) llama_set_causal_attn(context_, true);
+  }
+  CellsSeeEachOther(const CellsSeeEachOther&) = delete;
+  CellsSeeEachOther& operator=(const CellsSeeEachOther&) = delete;
+
+ private:
+  llama_context* context_;
+};
+
 constexpr int kThrown = -100;  // not one of libllama's codes
 
 // How long shutdown may wait for prefixes that are not on disk yet.
@@ -482,11 +499,8 @@ int Runner::decode_image(const Work& work, const ImagePlace& image) {
   llama_batch batch = batch_;
   batch.token = nullptr;
   batch.embd = const_cast<float*>(rows.data() + skipped);  // libllama only reads it
-  const bool is_whole = image.rows->is_whole();
-  if (is_whole) llama_set_causal_attn(model_.context(), false);
-  const int failure = llama_decode(model_.context(), batch);
-  if (is_whole) llama_set_causal_attn(model_.context(), true);
-  return failure;
+  const CellsSeeEachOther seeing(model_.context(), image.rows->is_whole());
+  return llama_decode(model_.context(), batch);
 }
 
 void Runner::fill_batch(std::span<const Work> work) {
