@@ -33,7 +33,7 @@ test('an edited question and its answer stay as a version, also after a reload',
   assert.ok(await versions(first).getByRole('button', { name: 'Version before' }).isDisabled());
   await versions(first).getByRole('button', { name: 'Next version' }).focus();
   await page.keyboard.press('Enter');
-  await page.getByText('copper willow today').waitFor();
+  await first.getByText('copper willow today').waitFor();
   assert.equal(await page.getByRole('article').count(), 2);
   // The focus goes on where it was: at the end the other arrow has it.
   await page.waitForFunction(() => document.activeElement.ariaLabel === 'Version before');
