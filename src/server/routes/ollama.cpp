@@ -136,7 +136,8 @@ Prepared prepare_one_embedding(ServedModel& model, Json& body, const Client& cli
   if (fields.error()) return std::unexpected(*fields.error());
   return prepare_vectors(model, {.inputs = {prompt.value_or(std::string())}}, client,
                          [](const Vectors& vectors, std::size_t /*n_tokens*/) {
-                           return dump({{"embedding", vectors.front()}});
+                           return format_text(R"({{"embedding":{}}})",
+                                              number_list(vectors.front()));
                          });
 }
 
