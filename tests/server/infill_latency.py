@@ -11,7 +11,6 @@ import statistics
 import sys
 import time
 
-import serving
 from serving import LlamaServing, Serving
 
 LINE = "    total = total + price_of(item, quantity)"
@@ -46,10 +45,9 @@ def measure(name, server):
 
 def main():
     model = str(pathlib.Path(sys.argv[1]).resolve())
-    serving.NEEDLE_MODEL = model
     measure("slipstream", Serving("--ctx", "16384", "--parallel", "1", model=model))
     measure("slipstream, f16", Serving("--ctx", "16384", "--parallel", "1", "--kv", "f16", model=model))
-    measure("llama-server", LlamaServing("--ctx-size", "16384", "--parallel", "1", "--threads", "2"))
+    measure("llama-server", LlamaServing("--ctx-size", "16384", "--parallel", "1", "--threads", "2", model=model))
 
 
 main()

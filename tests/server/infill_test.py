@@ -10,7 +10,6 @@ import shutil
 import tempfile
 import unittest
 
-import serving
 from fill_model import NAMES, make_fill_model
 from serving import LlamaServing, Serving
 
@@ -62,15 +61,13 @@ class Infill(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("llama-server"), "llama-server is not installed")
     def test_prompt_and_answer_are_llama_servers(self):
-        serving.NEEDLE_MODEL, kept = self.model, serving.NEEDLE_MODEL
-        try:
-            stock = LlamaServing("--ctx-size", "8192", "--parallel", "1")  # it wants room for a batch beside other files
-        finally:
-            serving.NEEDLE_MODEL = kept
+        # It wants room for a batch beside other files.
+        stock = LlamaServing("--ctx-size", "8192", "--parallel", "1", model=self.model)
         self.addCleanup(stock.stop)
         for body in (GREEDY, {**GREEDY, "input_extra": []}, {**GREEDY, "prompt": ""}, {**GREEDY, "input_suffix": ""},
                      {**GREEDY, "input_prefix": "# <|fim_middle|> and <|im_end|> are text here\n"}):
-            expected, found = (server.post("/infill", body)[1] for server in (stock, self.server))
+            (status, expected), (_, found) = (server.post("/infill", body) for server in (stock, self.server))
+            self.assertEqual(status, 200, expected)
             self.assertEqual(found["tokens_evaluated"], expected["tokens_evaluated"])
             self.assertEqual(found["content"], expected["content"])
             self.assertLessEqual(set(found) - {"input_extra_dropped"}, set(expected))
